@@ -1,0 +1,1 @@
+"""The KV pool of a launch, estimated by interval arithmetic."""

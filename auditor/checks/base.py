@@ -1,0 +1,67 @@
+"""What a check is: a small pure function from facts and typed parameters to matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from auditor.model.facts import FactSet, Related
+from auditor.model.findings import Confidence, Edit, JsonValue, Level
+from auditor.model.spans import SourceFile, Span
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One place where a check holds. `subject` and `scope` are what the finding is (a package, a flag, a service);
+    they make its identity and hold no version and no line. `values` fill the rule's message; `properties` travel
+    into the JSON and SARIF documents. `level` overrides the rule's level for the outcome where the evidence of this one
+    place says less (never more)."""
+
+    outcome: str
+    span: Span
+    subject: str
+    scope: str = ""
+    values: Mapping[str, JsonValue] = field(default_factory=dict)
+    properties: Mapping[str, JsonValue] = field(default_factory=dict)
+    related: tuple[Related, ...] = ()
+    flow: tuple[Related, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    confidence: Confidence | None = None
+    level: Level | None = None
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Generic[P]):
+    """A check over facts. `fields` are the names that a rule's messages may use; `whole_tree` says that it compares
+    places of several files and must not run on a list of single files."""
+
+    name: str
+    params: type[P]
+    outcomes: tuple[str, ...]
+    fields: tuple[str, ...]
+    run: Callable[[FactSet, P], Iterator[Match]]
+    whole_tree: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCheck(Generic[P]):
+    """A check over source code, in two passes. `needles` gives byte strings of which a file must hold one to be looked
+    at; `collect` takes small picklable facts from one file (or `None`); `run` sees one file and everything collected,
+    keyed by path. Neither imports a parser before a needle is found."""
+
+    name: str
+    params: type[P]
+    outcomes: tuple[str, ...]
+    fields: tuple[str, ...]
+    languages: tuple[str, ...]
+    needles: Callable[[P], frozenset[bytes]]
+    collect: Callable[[SourceFile, P], Any] | None
+    run: Callable[[SourceFile, Mapping[str, Any], P], Iterator[Match]]
+
+
+AnyCheck = Check[Any] | CodeCheck[Any]
+CheckTable = Sequence[AnyCheck]

@@ -1,0 +1,1 @@
+"""What an engine command line, an image reference and a version mean."""

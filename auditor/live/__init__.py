@@ -1,0 +1,1 @@
+"""Checks against a running engine: the only package that opens a connection."""

@@ -1,0 +1,1 @@
+"""The types that the stages of an audit hand to each other."""
