@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from auditor.checks.base import AnyCheck
+from auditor.checks.base import AnyCheck, EngineCheck
 
-CHECKS: tuple[AnyCheck, ...] = ()
+UNREAD_EVIDENCE = EngineCheck("unread-evidence", ("unread",), ("reason",))
+UNUSED_IGNORE = EngineCheck("unused-ignore", ("unused",), ("rules", "reason"))
+
+CHECKS: tuple[AnyCheck, ...] = (UNREAD_EVIDENCE, UNUSED_IGNORE)

@@ -63,5 +63,20 @@ class CodeCheck(Generic[P]):
     run: Callable[[SourceFile, Mapping[str, Any], P], Iterator[Match]]
 
 
-AnyCheck = Check[Any] | CodeCheck[Any]
+@dataclass(frozen=True, slots=True)
+class NoParams:
+    """The parameters of a check that takes none."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineCheck:
+    """A judgement that the engine itself makes (a file not read, an ignore not used); it runs over no facts."""
+
+    name: str
+    outcomes: tuple[str, ...]
+    fields: tuple[str, ...]
+    params: type[NoParams] = NoParams
+
+
+AnyCheck = Check[Any] | CodeCheck[Any] | EngineCheck
 CheckTable = Sequence[AnyCheck]

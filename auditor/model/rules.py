@@ -42,7 +42,9 @@ class Reference:
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule file, validated. `levels` maps every outcome of the check to a level or to `off`; `strict` does the
-    same under the strict profile where the file says more than the general raise by one step."""
+    same under the strict profile where the file says more than the general raise by one step. `floor` is the least
+    confidence of a match that a profile shows; `measured` the precision found on public code, in words; `severity` the
+    number that code-scanning pages sort by, above 0 and up to 10."""
 
     id: str
     family: Family
@@ -51,6 +53,7 @@ class Rule:
     params: object
     levels: Mapping[str, Level | Literal["off"]]
     strict: Mapping[str, Level | Literal["off"]]
+    floor: Mapping[str, Confidence]
     confidence: Confidence
     severity: float
     messages: Mapping[str, str]
@@ -58,6 +61,7 @@ class Rule:
     remedy: str
     references: tuple[Reference, ...]
     since: str
+    measured: str
     bad: tuple[Example, ...]
     good: tuple[Example, ...]
     path: str = ""

@@ -1,4 +1,4 @@
-"""Text taken out of a file (a block scalar, a quoted string, a RUN line) that still knows where each character stood."""
+"""Text taken out of a file (a block scalar, a quoted string, a RUN line) that knows where each character stood."""
 
 from __future__ import annotations
 

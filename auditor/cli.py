@@ -1,0 +1,107 @@
+"""The command line: which command, its options, its exit code. The only place that ends the process."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from auditor import __version__
+from auditor.errors import AuditorError
+
+EXIT_DONE, EXIT_FOUND, EXIT_NOT_DONE, EXIT_UNDECIDED = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: `module` holds `add_arguments(parser)` and `run(options) -> int`; imported when it is asked for."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("scan", "auditor.commands.scan", "audit files and folders"),
+    Command(
+        "inventory", "auditor.commands.inventory", "list packages, images and launches with their verdicts, no findings"
+    ),
+    Command("rules", "auditor.commands.rules", "list the rules"),
+    Command("explain", "auditor.commands.explain", "one rule: why, what to do, bad and good examples"),
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong usage is one line and exit 2, with the command that shows the options."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        sys.stderr.write(f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+        raise SystemExit(EXIT_NOT_DONE)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. Errors of the call are one line on stderr and 2."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    name = next((word for word in arguments if not word.startswith("-")), "")
+    command = next((command for command in COMMANDS if command.name == name), None)
+    try:
+        if command is None or arguments[0] != name:
+            return _top(arguments)
+        parser = _Parser(prog=f"auditor {name}", description=command.summary, allow_abbrev=False)
+        module = importlib.import_module(command.module)
+        module.add_arguments(parser)
+        options = parser.parse_args(arguments[1:])
+        return int(module.run(options))
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else EXIT_NOT_DONE
+    except AuditorError as error:
+        _complain(f"auditor: {error}")
+        return EXIT_NOT_DONE
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nothing more to say, and no traceback at shutdown.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_NOT_DONE
+    except KeyboardInterrupt:
+        _complain("auditor: interrupted")
+        return 130
+
+
+def _top(arguments: Sequence[str]) -> int:
+    listing = "\n".join(f"  {command.name:<10} {command.summary}" for command in COMMANDS)
+    parser = _Parser(
+        prog="auditor",
+        description="Finds out whether a repository is exposed to cross-tenant KV-cache leaks in LLM serving.",
+        epilog=f"commands:\n{listing}\n\n`auditor COMMAND --help` shows the options of one command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="auditor COMMAND [OPTION ...] [PATH ...]",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"auditor {__version__}")
+    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
+    options, _ = parser.parse_known_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return EXIT_NOT_DONE
+    from difflib import get_close_matches
+
+    if any(command.name == options.command for command in COMMANDS):
+        _complain(f"auditor: the command comes first: `auditor {options.command} ...`")
+        return EXIT_NOT_DONE
+    near = get_close_matches(options.command, [command.name for command in COMMANDS], 1)
+    hint = f"did you mean `{near[0]}`?" if near else "commands: " + ", ".join(command.name for command in COMMANDS)
+    _complain(f"auditor: there is no command `{options.command}`; {hint}")
+    return EXIT_NOT_DONE
+
+
+def _complain(line: str) -> None:
+    sys.stderr.write(
+        line.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8") + "\n"
+    )
+
+
+def entry_point() -> None:
+    """The console script."""
+    sys.exit(main())

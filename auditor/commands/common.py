@@ -1,0 +1,105 @@
+"""What several commands share: options, configuration, where the document goes."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TextIO
+
+from auditor.config import Config
+from auditor.errors import OutputError, UsageError
+
+PROFILES = ("default", "strict")
+FAIL_ON = ("error", "warning", "note", "never")
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """The paths and the options that say what is looked at."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; the working folder by default")
+    parser.add_argument("--select", action="append", metavar="RULE,...", help="run these rules only")
+    parser.add_argument("--ignore", action="append", metavar="RULE,...", help="run all rules but these")
+    parser.add_argument(
+        "--profile", choices=PROFILES, help="strict: notes become warnings, warnings errors, more rules on"
+    )
+    parser.add_argument("--submodules", action="store_true", default=None, help="look into git submodules too")
+    parser.add_argument("--jobs", type=_jobs, default=None, metavar="N", help="processes at most; all cores by default")
+    parser.add_argument("--no-cache", action="store_true", help="keep and use no cached facts")
+
+
+def add_output(parser: argparse.ArgumentParser, formats: tuple[str, ...]) -> None:
+    """Where the document goes and in which form."""
+    parser.add_argument("--format", choices=formats, default="terminal", help="the form of the report")
+    parser.add_argument("--output", metavar="FILE", help="write the report there, whole or not at all")
+    parser.add_argument("--quiet", action="store_true", help="findings only, nothing about unread files")
+
+
+def _jobs(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of processes from 1")
+    return int(text)
+
+
+def jobs_of(options: argparse.Namespace) -> int:
+    """As many processes as cores, unless the user says otherwise."""
+    return options.jobs or os.cpu_count() or 1
+
+
+def config_of(options: argparse.Namespace) -> Config:
+    """The configuration with what the command line adds and overrides."""
+    config = Config()
+    changes: dict[str, object] = {}
+    for name in ("select", "ignore"):
+        words = [word.strip() for value in getattr(options, name) or () for word in value.split(",")]
+        if words:
+            if not all(words):
+                raise UsageError(f"`--{name}` holds an empty rule name")
+            changes[name] = tuple(words)
+    for name in ("profile", "fail_on", "submodules"):
+        if getattr(options, name, None) is not None:
+            changes[name] = getattr(options, name)
+    return replace(config, **changes)  # type: ignore[arg-type]
+
+
+@contextmanager
+def document_stream(path: str | None) -> Iterator[TextIO]:
+    """Standard output, or a file that appears whole at the end or not at all. Raises `OutputError`."""
+    if path is None:
+        stream = io.StringIO()
+        stream.isatty = sys.stdout.isatty  # type: ignore[method-assign]
+        yield stream
+        _print(stream.getvalue())
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        handle, draft = tempfile.mkstemp(dir=folder, prefix=".auditor-", suffix=".tmp")
+    except OSError as error:
+        raise OutputError(f"cannot write `{path}`: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+        os.chmod(draft, 0o666 & ~_umask())
+        os.replace(draft, path)
+    except OSError as error:
+        raise OutputError(f"cannot write `{path}`: {error.strerror}") from None
+    finally:
+        if os.path.exists(draft):
+            os.unlink(draft)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _print(text: str) -> None:
+    """To standard output; what its encoding cannot hold is replaced, so a code page never ends an audit."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    sys.stdout.flush()

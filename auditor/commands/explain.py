@@ -1,0 +1,58 @@
+"""`auditor explain RULE`: why it matters, what to do, an exposed and a safe example."""
+
+from __future__ import annotations
+
+import argparse
+
+from auditor.commands.common import document_stream
+from auditor.errors import UsageError
+from auditor.model.rules import Example, Rule
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `explain`."""
+    parser.add_argument("rule", metavar="RULE", help="a rule id; `auditor rules` lists them")
+    parser.add_argument("--output", metavar="FILE", help="write there instead of standard output")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print one rule."""
+    from auditor.rulebook import load_rules
+
+    rules = {rule.id: rule for rule in load_rules()}
+    if options.rule not in rules:
+        from difflib import get_close_matches
+
+        near = get_close_matches(options.rule, sorted(rules), 1)
+        hint = f"did you mean `{near[0]}`?" if near else "`auditor rules` lists them"
+        raise UsageError(f"there is no rule `{options.rule}`; {hint}")
+    with document_stream(options.output) as stream:
+        stream.write(text_of(rules[options.rule]))
+    return 0
+
+
+def text_of(rule: Rule) -> str:
+    """The whole explanation as plain text."""
+    levels = ", ".join(f"{outcome} is {level}" for outcome, level in rule.levels.items())
+    parts = [f"{rule.id}: {rule.title}", f"{rule.family} rule, since {rule.since}; {levels}", rule.why]
+    parts += ["What to do", rule.remedy]
+    for heading, examples in (("Exposed", rule.bad), ("Safe", rule.good)):
+        for example in examples:
+            parts.append(f"{heading}: {example.name}")
+            parts.append(_files(example))
+            parts.extend(f"    reported: {expect.outcome}, on `{expect.at}`" for expect in example.expect)
+    parts += [f"Measured: {rule.measured}"] if rule.measured else []
+    parts.append(
+        f"To keep a place that you have judged: a comment on its line or alone on the line above,\n"
+        f"    # auditor: ignore[{rule.id}] the reason, in words"
+    )
+    parts += [f"{reference.title}: {reference.url}" for reference in rule.references]
+    return "\n\n".join(parts) + "\n"
+
+
+def _files(example: Example) -> str:
+    blocks = []
+    for path, content in example.files.items():
+        body = "\n".join(f"    | {line}" for line in content.rstrip("\n").split("\n"))
+        blocks.append(f"    {path}\n{body}")
+    return "\n".join(blocks)

@@ -1,0 +1,130 @@
+"""The report for a reader at a terminal or in a CI log: grouped by file, the source line with the span marked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, TextIO
+
+from auditor.model.findings import LEVELS, Finding, ScanResult
+from auditor.model.spans import SourceFile, Span
+from auditor.report import ReportOptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+LOG_WIDTH = 160  # a CI log has no width of its own: wide enough to keep a message whole, short enough to read
+
+
+def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
+    """Findings by file, then what was not read, then one line that sums up."""
+    if not result.findings and not result.problems:
+        stream.write(summary(result) + "\n")
+        return
+    console = console_for(stream, options)
+    shown = result.findings if options.show_suppressed else result.active
+    for path, group in groupby(shown, key=lambda finding: finding.span.path):
+        console.print(path, style="bold underline", markup=False, highlight=False)
+        source = result.sources.get(path)
+        for finding in group:
+            _finding(console, finding, source)
+        console.print()
+    if result.problems and not options.quiet:
+        console.print("Not read, or not wholly:", style="bold", highlight=False)
+        for problem in result.problems:
+            place = problem.path if problem.span is None else f"{problem.path}:{problem.span.start.line}"
+            console.print(f"  {place}: {problem.reason}", markup=False, highlight=False, soft_wrap=True)
+        console.print()
+    worst = next((level for level in LEVELS if any(finding.level == level for finding in result.active)), None)
+    console.print(
+        summary(result), style=STYLES[worst] if worst else "green", markup=False, highlight=False, soft_wrap=True
+    )
+
+
+def console_for(stream: TextIO, options: ReportOptions) -> Console:
+    """A console as wide and as colourful as the stream allows; `NO_COLOR` and `CI` are honoured; characters that the
+    stream cannot encode are replaced, never an error."""
+    from rich.console import Console
+
+    interactive = stream.isatty()
+    width = options.width
+    if width is None and not interactive:
+        width = int(os.environ["COLUMNS"]) if os.environ.get("COLUMNS", "").isdigit() else LOG_WIDTH
+    colour = options.colour if options.colour is not None else (None if interactive else False)
+    return Console(
+        file=stream,
+        width=width,
+        force_terminal=True if colour else None,
+        no_color=colour is False or None,
+        color_system="auto" if colour is not False else None,
+        emoji=False,
+        soft_wrap=False,
+    )
+
+
+def summary(result: ScanResult) -> str:
+    """One line: how many findings of each level, in how many files, out of what was looked at."""
+    active = result.active
+    files = f"{result.stats.files} file{'s' if result.stats.files != 1 else ''}"
+    parts = [_count(sum(finding.level == level for finding in active), level) for level in LEVELS]
+    parts = [part for part in parts if part]
+    if parts:
+        where = len({finding.span.path for finding in active})
+        line = f"{', '.join(parts)} in {where} file{'s' if where > 1 else ''}"
+    else:
+        line = "no findings"
+    line += f"; {files} looked at, {result.stats.read} read"
+    suppressed = len(result.findings) - len(active)
+    if suppressed:
+        line += f"; {suppressed} suppressed"
+    unread = len({problem.path for problem in result.problems})
+    if unread:
+        line += f"; {unread} not read, or not wholly"
+    return line + "".join(f"\n{note}" for note in result.stats.notes)
+
+
+def _count(number: int, level: str) -> str:
+    return f"{number} {level}{'s' if number > 1 else ''}" if number else ""
+
+
+def _finding(console: Console, finding: Finding, source: SourceFile | None) -> None:
+    from rich.text import Text
+
+    start = finding.span.start
+    head = Text(f"  {start.line}:{start.column} ")
+    word = finding.level if finding.suppressed is None else f"{finding.level}, suppressed"
+    head.append(word, style=STYLES[finding.level])
+    head.append(f" [{finding.rule}] ", style="dim")
+    head.append(finding.message)
+    console.print(head, soft_wrap=not console.is_terminal)
+    if source is not None:
+        for line in _marked(source, finding.span, console.width):
+            console.print(line, no_wrap=True, overflow="crop", crop=False)
+    for related in finding.related:
+        place = f"{related.span.path}:{related.span.start.line}:{related.span.start.column}"
+        console.print(Text(f"       see {place}: {related.message}", style="dim"), soft_wrap=not console.is_terminal)
+    if finding.suppressed is not None:
+        console.print(Text(f"       suppressed ({finding.suppressed.kind}): {finding.suppressed.reason}", style="dim"))
+    elif finding.remedy:
+        console.print(Text("       fix: " + " ".join(finding.remedy.split())), soft_wrap=not console.is_terminal)
+
+
+def _marked(source: SourceFile, span: Span, width: int) -> Iterator[object]:
+    from rich.text import Text
+
+    line = span.start.line
+    text = source.line_text(line)
+    first = span.start.column - 1
+    last = span.end.column - 1 if span.end.line == line else len(text)
+    gutter = f"{line:>5} | "
+    room = max(20, width - len(gutter) - 2)
+    cut = 0
+    if last > room:  # a long line is shown around its span, never cut through it where it fits
+        cut = max(0, min(first - 10, last - room))
+    shown = text[cut : cut + max(room, last - first)].replace("\t", " ")
+    lead = "…" if cut else ""
+    yield Text(gutter + lead + shown, style="")
+    marks = " " * (first - cut + len(lead)) + "^" * max(1, min(last, cut + len(shown)) - first)
+    yield Text("      | " + marks, style="bold")

@@ -1,0 +1,286 @@
+"""The audit, top to bottom: walk, read, resolve, check, suppress."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from auditor.checks import CHECKS
+from auditor.checks.base import AnyCheck, Check, CodeCheck, Match
+from auditor.config import Config
+from auditor.errors import UsageError
+from auditor.model.facts import Fact, FactSet, Gpu, fact_set
+from auditor.model.findings import Finding, JsonValue, Level, Problem, ScanResult, Stats
+from auditor.model.rules import Rule
+from auditor.reading import LANGUAGES, FileResult, Plan, index, modules_of, read_files
+from auditor.rulebook import load_rules
+from auditor.sources import Sources
+from auditor.suppress import Ignore, suppress
+from auditor.walk import git_top, walk
+
+_ORDER = {"high": 2, "medium": 1, "low": 0}
+_RAISED: dict[str, Level] = {"note": "warning", "warning": "error", "error": "error"}
+_RANK = {"note": 0, "warning": 1, "error": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """What to audit: the paths as given, the settings, how many processes at most, and the rules (all by default)."""
+
+    paths: tuple[str, ...] = (".",)
+    config: Config = field(default_factory=Config)
+    jobs: int = 1
+    rules: tuple[Rule, ...] | None = None
+
+
+def scan(request: ScanRequest) -> ScanResult:
+    """The whole audit of the given paths. Raises `UsageError` for a path or a rule that does not exist."""
+    rules = chosen_rules(request)
+    facts, results, problems, sources, walked = gather(request, rules)
+    notes = list(walked.notes)
+    whole_tree = any(os.path.isdir(path) for path in request.paths)
+    matches, more = _run_checks(facts, rules, whole_tree, notes)
+    problems += more
+    modules = modules_of(
+        results, {path: sources[path] for result in results if result.modules for path in [result.path]}
+    )
+    if modules and any(isinstance(_check(rule), CodeCheck) for rule in rules):
+        from auditor.checks.code_run import run_code_checks
+
+        code, more = run_code_checks(
+            modules, [rule for rule in rules if isinstance(_check(rule), CodeCheck)], request.jobs
+        )
+        matches += code
+        problems += more
+    ignores = [ignore for result in results for ignore in result.ignores]
+    known = {rule.id for rule in request.rules or load_rules()}
+    ignores, malformed = _judge_ignores(ignores, known)
+    problems += malformed
+    matches += _unread(rules, problems, sources)
+    findings = findings_of(matches, request.config.profile)
+    findings, unused = suppress(findings, ignores)
+    findings += findings_of(_unused(rules, unused), request.config.profile)
+    findings.sort(key=lambda finding: finding.sort_key)
+    problems.sort(key=lambda problem: (problem.path, problem.span.start.offset if problem.span else -1, problem.reason))
+    top = git_top(walked.root)
+    prefix = "" if top is None or top == walked.root else os.path.relpath(walked.root, top).replace(os.sep, "/") + "/"
+    stats = Stats(walked.files, sum(result.read for result in results), tuple(notes))
+    return ScanResult(tuple(findings), tuple(problems), facts, stats, sources, prefix)
+
+
+def gather(
+    request: ScanRequest, rules: Sequence[Rule]
+) -> tuple[FactSet, list[FileResult], list[Problem], Sources, Any]:
+    """The facts of the tree, resolved, and what it took to get them: the first half of an audit."""
+    plan = plan_of(rules)
+    walked = walk(
+        request.paths,
+        index(),
+        wanted=frozenset(LANGUAGES) if plan.code_needles else frozenset(),
+        exclude=request.config.exclude,
+        submodules=request.config.submodules,
+    )
+    results = read_files(walked.candidates, plan, request.jobs)
+    sources = Sources(walked.root)
+    for result in results:
+        if result.source is not None:
+            sources.put(result.source)
+    problems = [problem for result in results for problem in result.problems]
+    facts = fact_set([fact for result in results for fact in result.facts])
+    if any(facts):
+        from auditor.resolve import resolve
+
+        facts = _assume(_watched(resolve(facts, sources)), request.config.assume)
+    return facts, results, problems, sources, walked
+
+
+def plan_of(rules: Iterable[Rule]) -> Plan:
+    """The names and needles that the rules watch."""
+    names: set[str] = set()
+    needles: set[str] = set()
+    code: dict[str, set[bytes]] = {}
+    for rule in rules:
+        names.update(getattr(rule.params, "packages", ()))
+        needles.update(getattr(rule.params, "needles", ()))
+        check = _check(rule)
+        if isinstance(check, CodeCheck):
+            for language in check.languages:
+                code.setdefault(language, set()).update(check.needles(rule.params))
+    return Plan(
+        frozenset(names),
+        tuple(sorted({name.encode() for name in names | needles})),
+        tuple((language, tuple(sorted(found))) for language, found in sorted(code.items())),
+    )
+
+
+def chosen_rules(request: ScanRequest) -> tuple[Rule, ...]:
+    """The rules that run: all, or those selected, less those ignored. Raises `UsageError` for an unknown id."""
+    rules = request.rules or load_rules()
+    known = {rule.id for rule in rules}
+    for name in (*request.config.select, *request.config.ignore):
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, sorted(known), 1)
+            hint = f"; did you mean `{near[0]}`?" if near else "; `auditor rules` lists them"
+            raise UsageError(f"there is no rule `{name}`{hint}")
+    selected = set(request.config.select) or known
+    return tuple(rule for rule in rules if rule.id in selected and rule.id not in request.config.ignore)
+
+
+def _check(rule: Rule) -> AnyCheck:
+    return next(check for check in CHECKS if check.name == rule.check)
+
+
+def _watched(facts: FactSet) -> FactSet:
+    from auditor.launch.images import is_watched
+
+    return replace(facts, images=tuple(image for image in facts.images if is_watched(image.reference)))
+
+
+def _assume(facts: FactSet, assume: Mapping[str, str]) -> FactSet:
+    gpu = assume.get("gpu")
+    if not gpu:
+        return facts
+    launches = []
+    for launch in facts.launches:
+        known = launch.gpu
+        if known is None or known.type is None:
+            launch = replace(launch, gpu=Gpu(gpu, known.count if known else None, known.span if known else None))
+        launches.append(launch)
+    return replace(facts, launches=tuple(launches))
+
+
+def _run_checks(
+    facts: FactSet, rules: Sequence[Rule], whole_tree: bool, notes: list[str]
+) -> tuple[list[tuple[Rule, Match]], list[Problem]]:
+    matches: list[tuple[Rule, Match]] = []
+    problems: list[Problem] = []
+    left_out = []
+    for rule in rules:
+        check = _check(rule)
+        if not isinstance(check, Check):
+            continue
+        if check.whole_tree and not whole_tree:
+            left_out.append(rule.id)
+            continue
+        try:
+            matches.extend((rule, match) for match in check.run(facts, rule.params))
+        except Exception as error:  # noqa: BLE001 - one failing rule never costs the findings of the others
+            reason = f"the rule `{rule.id}` failed: {type(error).__name__}: {error}"
+            problems.append(Problem(rule.path, reason, "internal"))
+    if left_out and any(facts):
+        notes.append(f"not run on single files, because they compare files: {', '.join(left_out)}")
+    return matches, problems
+
+
+def findings_of(matches: Iterable[tuple[Rule, Match]], profile: str) -> list[Finding]:
+    """Matches as findings: level by rule and profile, the message filled in, the ordinal of equals counted."""
+    shown = []
+    for rule, match in matches:
+        level = level_of(rule, match, profile)
+        confidence = min(rule.confidence, match.confidence or rule.confidence, key=lambda word: _ORDER[word])
+        floor = rule.floor.get(profile, "low")
+        if level is not None and _ORDER[match.confidence or rule.confidence] >= _ORDER[floor]:
+            shown.append((rule, match, level, match.confidence or confidence))
+    shown.sort(key=lambda entry: (entry[1].span, entry[0].id, entry[1].subject, entry[1].outcome))
+    counts: Counter[tuple[str, ...]] = Counter()
+    findings = []
+    for rule, match, level, confidence in shown:
+        key = (rule.id, match.span.path, rule.check, match.subject, match.scope)
+        counts[key] += 1
+        properties: dict[str, JsonValue] = {"outcome": match.outcome, **match.properties}
+        findings.append(
+            Finding(
+                rule=rule.id,
+                outcome=match.outcome,
+                level=level,
+                confidence=confidence,
+                message=rule.messages[match.outcome].format_map(_Values(match.values)),
+                span=match.span,
+                identity=(rule.check, match.subject, match.scope, str(counts[key])),
+                remedy=match.remedy if match.remedy is not None else rule.remedy,
+                related=match.related,
+                flow=match.flow,
+                properties=properties,
+                edits=match.edits,
+            )
+        )
+    return findings
+
+
+class _Values(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        return f"({key} unknown)"
+
+
+def level_of(rule: Rule, match: Match, profile: str) -> Level | None:
+    """The level of one match: the rule's for its outcome, lowered where the match says so, raised under `strict`."""
+    base = rule.levels[match.outcome]
+    if profile == "strict":
+        special = rule.strict.get(match.outcome)
+        if special is not None:
+            base = special
+            return None if base == "off" else base
+    if base == "off":
+        return None
+    if match.level is not None and _RANK[match.level] < _RANK[base]:
+        base = match.level
+    return _RAISED[base] if profile == "strict" else base
+
+
+def _judge_ignores(ignores: Sequence[Ignore], known: set[str]) -> tuple[list[Ignore], list[Problem]]:
+    good, problems = [], []
+    for ignore in ignores:
+        unknown = [name for name in ignore.rules if name not in known]
+        error = ignore.error or (f"the ignore names a rule that does not exist: `{unknown[0]}`" if unknown else "")
+        if error:
+            reason = f"{error} at line {ignore.span.start.line}"
+            problems.append(Problem(ignore.span.path, reason, "unread", ignore.span))
+        if not ignore.error and len(unknown) < len(ignore.rules):
+            good.append(ignore)
+    return good, problems
+
+
+def _unread(rules: Sequence[Rule], problems: Sequence[Problem], sources: Sources) -> list[tuple[Rule, Match]]:
+    rule = next((rule for rule in rules if rule.check == "unread-evidence"), None)
+    if rule is None:
+        return []
+    matches = []
+    for problem in problems:
+        if not problem.evidence or (problem.path not in sources and problem.span is None):
+            continue
+        span = problem.span
+        if span is None:
+            source = sources[problem.path]
+            span = source.span(0, len(source.line_text(1)))
+        matches.append((rule, Match("unread", span, subject="file", values={"reason": problem.reason})))
+    return matches
+
+
+def _unused(rules: Sequence[Rule], ignores: Sequence[Ignore]) -> list[tuple[Rule, Match]]:
+    rule = next((rule for rule in rules if rule.check == "unused-ignore"), None)
+    active = {rule.id for rule in rules}
+    if rule is None:
+        return []
+    return [
+        (
+            rule,
+            Match(
+                "unused",
+                ignore.span,
+                ",".join(ignore.rules),
+                values={"rules": ", ".join(ignore.rules), "reason": ignore.reason},
+            ),
+        )
+        for ignore in ignores
+        if active.issuperset(ignore.rules)
+    ]
+
+
+def all_facts(facts: FactSet) -> list[Fact]:
+    """The facts in order of path, line and column."""
+    return sorted(facts, key=lambda fact: (fact.span, type(fact).__name__))

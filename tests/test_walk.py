@@ -1,0 +1,95 @@
+"""Which files the audit looks at."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from auditor.errors import UsageError
+from auditor.readers import Reader
+from auditor.walk import NameIndex, walk
+from tests.trees import lay
+
+TEXT = Reader(
+    "text", "none", ("*.txt", "dockerfile", "deploy/*.conf", "dockerfile.*"), "", "", "", excludes=("skip*.txt",)
+)
+INDEX = NameIndex([TEXT])
+
+
+def paths(root: Path, *given: str, **options: bool) -> list[str]:
+    walked = walk(given or (str(root),), INDEX, wanted=frozenset(), **options)
+    return [candidate.path for candidate in walked.candidates]
+
+
+@pytest.mark.parametrize(
+    ("name", "matches"),
+    [
+        ("a.txt", True),
+        ("x/A.TXT", True),
+        ("Dockerfile", True),
+        ("x/Dockerfile.gpu", True),
+        ("deploy/a.conf", True),
+        ("x/deploy/a.conf", True),
+        ("x/a.conf", False),
+        ("skip1.txt", False),
+        ("mydockerfile", False),
+    ],
+)
+def test_names_select_readers(name: str, matches: bool) -> None:
+    assert bool(INDEX.readers(name)) is matches
+
+
+def test_ignored_files_installed_trees_and_links_are_left_out(tmp_path: Path) -> None:
+    files = {
+        ".git/HEAD": "",
+        ".gitignore": "out/\n*.log.txt\n!keep.log.txt\n",
+        "a.txt": "",
+        "b.log.txt": "",
+        "keep.log.txt": "",
+        "out/c.txt": "",
+        "sub/.gitignore": "local.txt\n",
+        "sub/local.txt": "",
+        "sub/d.txt": "",
+        ".venv/e.txt": "",
+        "env/pyvenv.cfg": "",
+        "env/f.txt": "",
+        "node_modules/g.txt": "",
+    }
+    lay(files, tmp_path)
+    os.symlink("..", tmp_path / "sub" / "loop")
+    os.symlink("nowhere", tmp_path / "dead.txt")
+    assert paths(tmp_path) == ["a.txt", "keep.log.txt", "sub/d.txt"]
+
+
+def test_ignore_files_above_the_scanned_folder_count(tmp_path: Path) -> None:
+    lay({".git/HEAD": "", ".gitignore": "*.tmp.txt\n", "x/y/a.tmp.txt": "", "x/y/b.txt": ""}, tmp_path)
+    assert paths(tmp_path, str(tmp_path / "x" / "y")) == ["b.txt"]
+
+
+def test_a_submodule_is_left_out_and_named(tmp_path: Path) -> None:
+    lay({"third/.git": "gitdir: ../.git/modules/third\n", "third/a.txt": "", "b.txt": ""}, tmp_path)
+    walked = walk((str(tmp_path),), INDEX, wanted=frozenset())
+    assert [candidate.path for candidate in walked.candidates] == ["b.txt"]
+    assert walked.notes == ["1 submodule not scanned (third); include with --submodules"]
+    assert paths(tmp_path, submodules=True) == ["b.txt", "third/a.txt"]
+
+
+def test_a_file_given_by_name_is_read_even_where_the_walk_would_skip_it(tmp_path: Path) -> None:
+    lay({".gitignore": "a.txt\n", "a.txt": ""}, tmp_path)
+    walked = walk((str(tmp_path / "a.txt"),), INDEX, wanted=frozenset())
+    assert [(candidate.path, candidate.explicit) for candidate in walked.candidates] == [
+        (os.path.relpath(tmp_path / "a.txt", walked.root).replace(os.sep, "/"), True)
+    ]
+
+
+def test_a_path_given_twice_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay({"d/a.txt": ""}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert paths(tmp_path, "d", "d/a.txt", ".") == ["d/a.txt"]
+
+
+def test_a_path_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(UsageError, match="`no/such` does not exist"):
+        walk(("no/such",), INDEX, wanted=frozenset())

@@ -1,0 +1,39 @@
+"""Small trees on disk for tests, and what a scan of them says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from auditor.config import Config
+from auditor.model.findings import Finding, ScanResult
+from auditor.scan import ScanRequest, scan
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+
+def lay(files: Mapping[str, str | bytes], root: Path) -> Path:
+    """Write the files below a folder and return the folder."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+def scan_tree(root: Path, config: Config | None = None, **assume: str) -> ScanResult:
+    """Scan one folder in this process."""
+    config = config or Config()
+    return scan(ScanRequest((str(root),), replace(config, assume={**config.assume, **assume})))
+
+
+def seen(result: ScanResult, finding: Finding) -> tuple[str, str, str, str]:
+    """Rule, outcome, path and the text under the span: what a test compares."""
+    return (
+        finding.rule,
+        finding.outcome,
+        finding.span.path,
+        result.sources[finding.span.path].slice(finding.span),
+    )
