@@ -50,6 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if command is None or arguments[0] != name:
             return _top(arguments)
+        if name == "scan":
+            from auditor.quick import answer
+
+            known = answer(arguments[1:])
+            if known is not None:
+                sys.stdout.write(known)
+                return EXIT_DONE
         parser = _Parser(prog=f"auditor {name}", description=command.summary, allow_abbrev=False)
         module = importlib.import_module(command.module)
         module.add_arguments(parser)

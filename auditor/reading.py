@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from auditor.decode import decode, is_binary, mark_of
 from auditor.errors import ReadError
@@ -14,9 +15,8 @@ from auditor.model.findings import Problem
 from auditor.model.spans import SourceFile
 from auditor.readers import READERS, Reader
 from auditor.suppress import MARKER, Ignore, ignores_of
-from auditor.walk import Candidate, NameIndex
+from auditor.walk import LANGUAGES, Candidate, NameIndex
 
-LANGUAGES = {".py": "python", ".pyi": "python", ".cs": "csharp"}
 PARALLEL_FROM = 400  # candidates; below it starting worker processes costs more than they save
 PARALLEL_BYTES = 8 * 1024 * 1024
 
@@ -133,15 +133,10 @@ def _problem(error: ReadError, source: SourceFile, evidence: bool, result: FileR
         result.problems.append(problem)
 
 
-_INDEX: NameIndex | None = None
-
-
+@lru_cache(maxsize=1)
 def index() -> NameIndex:
     """The name index over all readers, made once a process."""
-    global _INDEX
-    if _INDEX is None:
-        _INDEX = NameIndex(READERS)
-    return _INDEX
+    return NameIndex(READERS)
 
 
 def read_files(candidates: Sequence[Candidate], plan: Plan, jobs: int) -> list[FileResult]:

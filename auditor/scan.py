@@ -15,11 +15,11 @@ from auditor.errors import UsageError
 from auditor.model.facts import Fact, FactSet, Gpu, fact_set
 from auditor.model.findings import Finding, JsonValue, Level, Problem, ScanResult, Stats
 from auditor.model.rules import Rule
-from auditor.reading import LANGUAGES, FileResult, Plan, index, modules_of, read_files
+from auditor.reading import FileResult, Plan, index, modules_of, read_files
 from auditor.rulebook import load_rules
 from auditor.sources import Sources
 from auditor.suppress import Ignore, suppress
-from auditor.walk import git_top, walk
+from auditor.walk import LANGUAGES, git_top, walk
 
 _ORDER = {"high": 2, "medium": 1, "low": 0}
 _RAISED: dict[str, Level] = {"note": "warning", "warning": "error", "error": "error"}

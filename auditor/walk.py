@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from auditor.readers import Reader
 
+LANGUAGES = {".py": "python", ".pyi": "python", ".cs": "csharp"}  # what code checks can look at, by file ending
+
 # Trees that tools install or generate: what is in them is pinned elsewhere, or nowhere in this repository.
 INSTALLED = frozenset(
     {

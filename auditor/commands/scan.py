@@ -22,8 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Audit, report, and say by the exit code whether something counts."""
+    from auditor.quick import remember
     from auditor.rulebook import load_rules
-    from auditor.scan import ScanRequest, scan
+    from auditor.scan import ScanRequest, plan_of, scan
 
     config = config_of(options)
     result = scan(ScanRequest(tuple(options.paths) or (".",), config, jobs_of(options)))
@@ -33,6 +34,9 @@ def run(options: argparse.Namespace) -> int:
     )
     with document_stream(options.output) as stream:
         reporter.write(result, stream, report)
+    if not options.no_cache:
+        plan = plan_of(load_rules())
+        remember(plan.needles, dict(plan.code_needles))
     for problem in result.problems:
         if problem.kind == "internal":
             sys.stderr.write(f"auditor: {problem.path}: {problem.reason}; please report this\n")

@@ -9,11 +9,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from auditor.model.facts import Fact
-from auditor.model.spans import SourceFile
+if TYPE_CHECKING:
+    from auditor.errors import ReadError
+    from auditor.model.facts import Fact
+    from auditor.model.spans import SourceFile
 
-ReadFunction = Callable[[SourceFile], Iterator[Fact]]
+    ReadFunction = Callable[[SourceFile], Iterator[Fact | ReadError]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,9 @@ class Reader:
     """One format. `patterns` are globs on the path relative to the root, in lower case: without a `/` they match the
     file name, with one the end of the path. `needles` are byte strings (lower case; the file is compared in lower
     case) of which the file must hold one; `None` stands for the names that the rules watch, `()` reads always.
-    `module` holds `read(source) -> Iterator[Fact]`, which may raise `ReadError` and nothing else. `reads` and `skips`
-    are the row of the format in docs/formats.md. Raise `version` when the output changes: it is part of the cache key.
+    `module` holds `read(source) -> Iterator[Fact]`, which may raise `ReadError` and nothing else, or yield one and go
+    on (a bad document among good ones). `reads` and `skips` are the row of the format in docs/formats.md. Raise
+    `version` when the output changes: it is part of the cache key.
     """
 
     name: str
