@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from auditor.checks import image_version
 from auditor.checks.base import AnyCheck, EngineCheck
 
 UNREAD_EVIDENCE = EngineCheck("unread-evidence", ("unread",), ("reason",))
 UNUSED_IGNORE = EngineCheck("unused-ignore", ("unused",), ("rules", "reason"))
 
-CHECKS: tuple[AnyCheck, ...] = (UNREAD_EVIDENCE, UNUSED_IGNORE)
+CHECKS: tuple[AnyCheck, ...] = (image_version.CHECK, UNREAD_EVIDENCE, UNUSED_IGNORE)

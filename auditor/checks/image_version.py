@@ -1,0 +1,92 @@
+"""Image references of the engine against the version that is fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from auditor.checks.base import Check, Match
+from auditor.model.facts import FactSet, Unresolved
+from auditor.model.findings import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """`fixed` is the first safe version; `needles` are words of image names that a file must hold to be looked at."""
+
+    fixed: str = "0.5.22"
+    needles: tuple[str, ...] = ("sglang", "sgl-dev")
+
+
+# What a release does with a request that its pool cannot hold; the second column is the engine's own history.
+GUARDS = (
+    ("0.5.20", "it admits a request that the pool cannot hold"),
+    ("0.5.21", "it drops a rejected request only after the forward pass"),
+    ("0.5.22", "it checks at the door and not yet behind it"),
+)
+
+
+def guards_of(version: str | None) -> str:
+    """What an affected release lacks, in words."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        number = Version(version or "0")
+    except InvalidVersion:
+        return GUARDS[0][1]
+    return next((words for before, words in GUARDS if number < Version(before)), GUARDS[-1][1])
+
+
+def run(facts: FactSet, params: Params) -> Iterator[Match]:
+    """One match for each image that is not known to be safe."""
+    from auditor.launch.images import family_of, image_verdict, parse_reference
+
+    for image in facts.images:
+        family = family_of(image.reference)
+        if family is None:
+            continue
+        verdict = image_verdict(image.reference, params.fixed)
+        if verdict.verdict == "safe":
+            continue
+        reference = image.reference
+        text = reference.text if isinstance(reference, Unresolved) else str(reference)
+        parts = parse_reference(reference)
+        tag = parts.tag.text if isinstance(parts.tag, Unresolved) else parts.tag
+        properties: dict[str, JsonValue] = {
+            "image": parts.repository,
+            "tag": None if tag is None else str(tag),
+            "digest": parts.digest,
+            "version": verdict.version,
+            "verdict": verdict.verdict,
+            "reason": verdict.reason,
+        }
+        if verdict.basis:
+            properties["basis"] = verdict.basis
+        if verdict.date:
+            properties["date"] = verdict.date
+        yield Match(
+            outcome=verdict.verdict,
+            span=image.span,
+            subject=parts.repository,
+            scope=image.scope,
+            values={
+                "image": text,
+                "version": verdict.version or "an older version",
+                "fixed": params.fixed,
+                "note": guards_of(verdict.version),
+                "reason": verdict.reason or "",
+                "decide": verdict.decide or "",
+            },
+            properties=properties,
+            related=image.related,
+            confidence=verdict.confidence,
+        )
+
+
+CHECK = Check(
+    name="image-version",
+    params=Params,
+    outcomes=("vulnerable", "admits-vulnerable", "unverifiable"),
+    fields=("image", "version", "fixed", "note", "reason", "decide"),
+    run=run,
+)
