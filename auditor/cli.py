@@ -30,6 +30,7 @@ COMMANDS: tuple[Command, ...] = (
         "inventory", "auditor.commands.inventory", "list packages, images and launches with their verdicts, no findings"
     ),
     Command("rules", "auditor.commands.rules", "list the rules"),
+    Command("gate", "auditor.commands.gate", "pool against context, read from the engine that runs"),
     Command("explain", "auditor.commands.explain", "one rule: why, what to do, bad and good examples"),
 )
 
