@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from auditor.checks import image_version
+from auditor.checks import image_version, package_version
 from auditor.checks.base import AnyCheck, EngineCheck
 
 UNREAD_EVIDENCE = EngineCheck("unread-evidence", ("unread",), ("reason",))
 UNUSED_IGNORE = EngineCheck("unused-ignore", ("unused",), ("rules", "reason"))
 
-CHECKS: tuple[AnyCheck, ...] = (image_version.CHECK, UNREAD_EVIDENCE, UNUSED_IGNORE)
+CHECKS: tuple[AnyCheck, ...] = (package_version.CHECK, image_version.CHECK, UNREAD_EVIDENCE, UNUSED_IGNORE)

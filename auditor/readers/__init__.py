@@ -44,4 +44,14 @@ class Reader:
         return importlib.import_module(self.module).read  # type: ignore[no-any-return]
 
 
-READERS: tuple[Reader, ...] = ()
+READERS: tuple[Reader, ...] = (
+    Reader(
+        "requirements",
+        "auditor.readers.requirements",
+        ("*.txt", "*.in", "*.pip", "*requirements*", "*constraints*", "*requirements*.lock", "requirements/*"),
+        "pip requirements and constraints",
+        "names, extras, specifiers, markers, URLs, `git+` sources, wheel and sdist names, continuations, hashes",
+        "included files (`-r`, `-c`) are read by their own name; local paths",
+        excludes=("*.py", "*.toml", "*.md", "*.rst", "*.yaml", "*.yml", "*.json", "*.sh"),
+    ),
+)
