@@ -131,6 +131,11 @@ def model_ids(models: Document | None) -> tuple[str, ...]:
     return tuple(name for name, _ in _base_models(models))
 
 
+def context_of_models(models: Document | None) -> int | None:
+    """The context length that `/v1/models` states for all models; the smallest, where they differ."""
+    return min((length for _, length in _base_models(models) if length is not None), default=None)
+
+
 def needs_loads(info: Document) -> bool:
     """Whether `/server_info` shows fewer rank pools than there are ranks, so that `/v1/loads` is worth asking."""
     expected = _expected_ranks(info)

@@ -82,17 +82,20 @@ async def observe_running(open_session: Session, running: Target) -> Observation
     `/server_info` does not show the pool of every rank."""
     url = running.url or ""
     problems: list[str] = []
+    info: Document | None = None
+    models: Document | None = None
+    loads: Document | None = None
     try:
         info = await _server_info(open_session, url)
     except NoAnswer as failure:
-        return Observation(running, Documents(), (f"/server_info: {failure.reason}",), failure.before_answer)
-    models: Document | None = None
-    loads: Document | None = None
+        problems.append(f"/server_info: {failure.reason}")
+        if failure.before_answer:
+            return Observation(running, Documents(), tuple(problems), connection_failed=True)
     try:
         models = _document(await open_session.get(f"{url}/v1/models"), "models")
     except NoAnswer as failure:
         problems.append(f"/v1/models: {failure.reason}")
-    if needs_loads(info):
+    if info is not None and needs_loads(info):
         try:
             loads = _document(await open_session.get(f"{url}/v1/loads"), "loads")
         except NoAnswer as failure:

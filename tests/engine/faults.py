@@ -27,7 +27,7 @@ class Faults:
     headers: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()  # paths that do not exist
     # What the engine does wrong with a request.
-    short_transfer: int = 0  # so many pages too few for a prompt that was accepted
+    short_transfer: int = 0  # so many pages too few for a prompt that was accepted and is longer than a thousand tokens
     mute: bool = False  # the model never copies
     ok_on_refusal: str | None = None  # a refusal is answered with 200 and this text
     refusal_status: int = 0  # a refusal is answered with this status

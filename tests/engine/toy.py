@@ -50,7 +50,7 @@ def generate(seen: array[int], room: int) -> list[int]:
 def _follow(text: array[int]) -> int | None:
     data = text.tobytes()
     width = text.itemsize
-    for length in (12, 8, 5, 3, 2):
+    for length in (12, 8, 5, 3, 2, 1):
         if len(text) <= length:
             continue
         ending = data[-length * width :]
