@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from auditor import __version__
 from auditor.errors import AuditorError
 
+if TYPE_CHECKING:
+    import argparse
+
 EXIT_DONE, EXIT_FOUND, EXIT_NOT_DONE, EXIT_UNDECIDED = 0, 1, 2, 3
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One command: `module` holds `add_arguments(parser)` and `run(options) -> int`; imported when it is asked for."""
 
     name: str
@@ -36,12 +37,16 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
-class _Parser(argparse.ArgumentParser):
-    """Wrong usage is one line and exit 2, with the command that shows the options."""
+def _parser(prog: str, description: str, **options: Any) -> argparse.ArgumentParser:
+    """A parser for which wrong usage is one line and exit 2, with the command that shows the options."""
+    import argparse  # here, because the short way of `scan` needs none
 
-    def error(self, message: str) -> None:  # type: ignore[override]
-        sys.stderr.write(f"{self.prog}: {message} (see `{self.prog} --help`)\n")
-        raise SystemExit(EXIT_NOT_DONE)
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            sys.stderr.write(f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+            raise SystemExit(EXIT_NOT_DONE)
+
+    return Parser(prog=prog, description=description, allow_abbrev=False, **options)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if known is not None:
                 sys.stdout.write(known)
                 return EXIT_DONE
-        parser = _Parser(prog=f"auditor {name}", description=command.summary, allow_abbrev=False)
+        parser = _parser(f"auditor {name}", command.summary)
         module = importlib.import_module(command.module)
         module.add_arguments(parser)
         options = parser.parse_args(arguments[1:])
@@ -80,13 +85,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _top(arguments: Sequence[str]) -> int:
     listing = "\n".join(f"  {command.name:<10} {command.summary}" for command in COMMANDS)
-    parser = _Parser(
-        prog="auditor",
-        description="Finds out whether a repository is exposed to cross-tenant KV-cache leaks in LLM serving.",
+    import argparse
+
+    parser = _parser(
+        "auditor",
+        "Finds out whether a repository is exposed to cross-tenant KV-cache leaks in LLM serving.",
         epilog=f"commands:\n{listing}\n\n`auditor COMMAND --help` shows the options of one command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="auditor COMMAND [OPTION ...] [PATH ...]",
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"auditor {__version__}")
     parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
