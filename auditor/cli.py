@@ -30,6 +30,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "inventory", "auditor.commands.inventory", "list packages, images and launches with their verdicts, no findings"
     ),
+    Command("gate", "auditor.commands.gate", "pool against context, read from the running engine; fails closed"),
+    Command("canary", "auditor.commands.canary", "content check of a running engine with sentinels at the limit"),
     Command("rules", "auditor.commands.rules", "list the rules"),
     Command("gate", "auditor.commands.gate", "pool against context, read from the engine that runs"),
     Command("canary", "auditor.commands.canary", "sentinels at the limit and past it, sent to the engine that runs"),
