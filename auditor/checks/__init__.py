@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from auditor.checks import image_version, package_version
 from auditor.checks.base import AnyCheck, EngineCheck
+from auditor.checks.code_checks import CODE_CHECKS
 
 UNREAD_EVIDENCE = EngineCheck("unread-evidence", ("unread",), ("reason",))
 UNUSED_IGNORE = EngineCheck("unused-ignore", ("unused",), ("rules", "reason"))
 
-CHECKS: tuple[AnyCheck, ...] = (package_version.CHECK, image_version.CHECK, UNREAD_EVIDENCE, UNUSED_IGNORE)
+CHECKS: tuple[AnyCheck, ...] = (
+    package_version.CHECK,
+    image_version.CHECK,
+    *CODE_CHECKS,
+    UNREAD_EVIDENCE,
+    UNUSED_IGNORE,
+)

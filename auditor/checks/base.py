@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from auditor.model.facts import FactSet, Related
 from auditor.model.findings import Confidence, Edit, JsonValue, Level
-from auditor.model.spans import SourceFile, Span
+from auditor.model.spans import Span
+
+if TYPE_CHECKING:  # the tree modules import `ast`; a scan without source files never needs it
+    from auditor.checks.code_index import CodeIndex
+    from auditor.checks.code_words import StateWords
+    from auditor.syntax.code_tree import CodeTree
 
 P = TypeVar("P")
 
@@ -49,9 +55,10 @@ class Check(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class CodeCheck(Generic[P]):
-    """A check over source code, in two passes. `needles` gives byte strings of which a file must hold one to be looked
-    at; `collect` takes small picklable facts from one file (or `None`); `run` sees one file and everything collected,
-    keyed by path. Neither imports a parser before a needle is found."""
+    """A check over source code. `needles` gives byte strings of which a file must hold one to be looked at at all;
+    `run` sees the tree of one file and what the index knows of all files. `shape` gives a pattern over the bytes of a
+    file that must match before the file is parsed for this check; it may use what the index found. `states` gives the
+    words that the index is built with, `None` for a check that needs no index. Nothing here imports a parser."""
 
     name: str
     params: type[P]
@@ -59,8 +66,9 @@ class CodeCheck(Generic[P]):
     fields: tuple[str, ...]
     languages: tuple[str, ...]
     needles: Callable[[P], frozenset[bytes]]
-    collect: Callable[[SourceFile, P], Any] | None
-    run: Callable[[SourceFile, Mapping[str, Any], P], Iterator[Match]]
+    run: Callable[[CodeTree, CodeIndex, P], Iterator[Match]]
+    shape: Callable[[P, CodeIndex], re.Pattern[bytes] | None] | None = None
+    states: Callable[[P], StateWords] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,586 @@
+"""Follows a function from its first statement to its last and says, at each admission, which tests stand before it.
+
+Facts about a thing live as long as its name means the same thing; an early exit leaves its fact to what follows it, a
+branch hands its facts on to the join (some path has them). Each statement is seen once, so the work grows with the
+length of the function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from auditor.checks.code_atoms import Atom, Names, implied
+from auditor.checks.code_words import AdmissionWords, StateWords
+from auditor.syntax.code_tree import FunctionNode, last_name, path_of
+
+MOST_FACTS = 48  # of one subject; a function that asks more often than that is a table
+IDENTITY = frozenset({"id", "rid", "uid", "uuid", "key", "name", "request_id", "job_id", "task_id", "req_id", "index"})
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A call or store that takes `subject` in, and the atoms about it that hold there on some path."""
+
+    node: ast.AST
+    verb: str
+    target: str
+    subject: str
+    atoms: tuple[Atom, ...]
+
+
+@dataclass(slots=True)
+class State:
+    """What is known at one point: atoms by the subject's path, element facts of local lists, names that are lists."""
+
+    facts: dict[str, tuple[Atom, ...]] = field(default_factory=dict)
+    elements: dict[str, tuple[Atom, ...]] = field(default_factory=dict)
+    dropped: dict[str, tuple[Atom, ...]] = field(default_factory=dict)
+    alias: dict[str, ast.expr] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        return State(dict(self.facts), dict(self.elements), dict(self.dropped), dict(self.alias))
+
+
+def _merge(left: dict[str, tuple[Atom, ...]], right: dict[str, tuple[Atom, ...]]) -> dict[str, tuple[Atom, ...]]:
+    if left == right:
+        return left
+    merged = dict(left)
+    for key, atoms in right.items():
+        have = merged.get(key)
+        if have is None:
+            merged[key] = atoms
+        elif have is not atoms:
+            more = tuple(atom for atom in atoms if atom not in have)
+            merged[key] = (have + more)[:MOST_FACTS] if more else have
+    return merged
+
+
+def join(left: State, right: State) -> State:
+    """What holds after two branches: facts of either, aliases of both."""
+    alias = {name: value for name, value in left.alias.items() if right.alias.get(name) is value}
+    return State(
+        _merge(left.facts, right.facts),
+        _merge(left.elements, right.elements),
+        _merge(left.dropped, right.dropped),
+        alias,
+    )
+
+
+class Walker:
+    """One walk over one function. `admissions` fills in the order of the text."""
+
+    def __init__(
+        self,
+        states: StateWords,
+        admits: AdmissionWords,
+        helpers: Mapping[str, FunctionNode],
+    ) -> None:
+        self.states = states
+        self.admits = admits
+        self.helpers = helpers
+        self.admissions: list[Admission] = []
+        self.disposed: set[str] = set()
+
+    def run(self, node: FunctionNode) -> list[Admission]:
+        """The admissions of a function."""
+        self._block(node.body, State())
+        return self.admissions
+
+    # --- statements -------------------------------------------------------------------------------------------------
+
+    def _block(self, body: Iterable[ast.stmt], state: State) -> State | None:
+        """The state after a block; `None` when no path leaves it at its end."""
+        for statement in body:
+            after = self._statement(statement, state)
+            if after is None:
+                return None
+            state = after
+        return state
+
+    def _statement(self, node: ast.stmt, state: State) -> State | None:
+        if isinstance(node, ast.If):
+            return self._if(node, state)
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            return self._for(node, state)
+        if isinstance(node, ast.While):
+            return self._while(node, state)
+        if isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+            for value in ast.iter_child_nodes(node):
+                if isinstance(value, ast.expr):
+                    self._expression(value, state)
+            return None
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                self._expression(item.context_expr, state)
+            return self._block(node.body, state)
+        if isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
+            return self._try(node, state)  # type: ignore[arg-type]
+        if isinstance(node, ast.Match):
+            return self._match(node, state)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            # A nested function sees the facts of the place where it stands (a closure registered after the test).
+            self._block(node.body, state.copy())
+            return state
+        if isinstance(node, ast.ClassDef):
+            return state
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            return self._assign(node, state)
+        if isinstance(node, ast.Assert):
+            self._expression(node.test, state)
+            for atom in implied(node.test, True, self._names(state)):
+                if atom.kind == "clear":
+                    _put(state.facts, atom.subject, (atom,))
+            return state
+        for value in ast.iter_child_nodes(node):
+            if isinstance(value, ast.expr):
+                self._expression(value, state)
+        return state
+
+    def _if(self, node: ast.If, state: State) -> State | None:
+        # `elif` chains are walked in a loop: a dispatcher may have a thousand of them.
+        ends: list[State] = []
+        while True:
+            self._expression(node.test, state)
+            yes, no = state.copy(), state.copy()
+            self._learn(node.test, True, yes)
+            self._learn(node.test, False, no)
+            self._collects(node, yes, state, no)
+            after = self._block(node.body, yes)
+            if after is not None:
+                ends.append(after)
+            if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+                node, state = node.orelse[0], no
+                continue
+            after = self._block(node.orelse, no)
+            if after is not None:
+                # An if whose body does not leave teaches nothing to what follows it.
+                ends.append(after)
+            break
+        return _join_all(ends)
+
+    def _collects(self, node: ast.If, yes: State, state: State, no: State) -> None:
+        """A removal scan: what is over goes into a collection; a later loop leaves out what is in there."""
+        over = [atom for atom in implied(node.test, True, self._names(state)) if atom.over or atom.kind == "clear"]
+        if not any(atom.over for atom in over):
+            return
+        for statement in node.body:
+            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)):
+                continue
+            call = statement.value
+            if not (isinstance(call.func, ast.Attribute) and call.func.attr in ("add", "append", "insert")):
+                continue
+            name = path_of(call.func.value)
+            if name is not None:
+                negative = tuple(_flip(atom) for atom in over)
+                yes.dropped[name] = negative
+                state.dropped[name] = negative
+                no.dropped[name] = negative
+
+    def _for(self, node: ast.For | ast.AsyncFor, state: State) -> State | None:
+        self._expression(node.iter, state)
+        inside = state.copy()
+        self._bind_loop(node.target, node.iter, inside)
+        after = self._block(node.body, inside)
+        out = state if after is None else join(state, after)
+        for name in _bound(node.target):
+            _forget(out, name)
+        for name, atoms in inside.dropped.items():
+            out.dropped.setdefault(name, atoms)
+        return self._block(node.orelse, out) if node.orelse else out
+
+    def _bind_loop(self, target: ast.expr, source: ast.expr, state: State) -> None:
+        names = _bound(target)
+        for name in names:
+            _forget(state, name)
+        atoms = self._element_facts(source, state)
+        if not atoms:
+            return
+        element = names[-1] if names else None
+        if isinstance(target, ast.Name):
+            element = target.id
+        if element is not None:
+            for atom in atoms:
+                _put(state.facts, element + atom.subject, (_moved(atom, element + atom.subject),))
+
+    def _element_facts(self, source: ast.expr, state: State) -> tuple[Atom, ...]:
+        """The facts about each element of an iterable; their subjects are relative to the element (`""`, `.req`)."""
+        while isinstance(source, ast.Call) and last_name(source.func) in (
+            "sorted", "list", "tuple", "set", "reversed", "enumerate", "iter", "zip", "chain", "deque",
+        ) and source.args:  # fmt: skip
+            source = source.args[0]
+        if isinstance(source, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            return self._comprehension(source, state)
+        if isinstance(source, ast.Call) and last_name(source.func) == "filter" and len(source.args) == 2:
+            return self._filter(source, state)
+        path = path_of(source)
+        return state.elements.get(path, ()) if path is not None else ()
+
+    def _filter(self, node: ast.Call, state: State) -> tuple[Atom, ...]:
+        test = node.args[0]
+        if not isinstance(test, ast.Lambda) or not test.args.args:
+            return self._element_facts(node.args[1], state)
+        inside = state.copy()
+        name = test.args.args[0].arg
+        _forget(inside, name)
+        self._learn(test.body, True, inside)
+        return self._relative(name, inside) + self._element_facts(node.args[1], state)
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, state: State) -> tuple[Atom, ...]:
+        inside = state.copy()
+        for generator in node.generators:
+            self._bind_loop(generator.target, generator.iter, inside)
+            for test in generator.ifs:
+                self._learn(test, True, inside)
+        element = node.elt
+        path = path_of(element)
+        if path is not None:
+            base, _, last = path.rpartition(".")
+            if base and last in IDENTITY:
+                path = base
+            return self._relative(path, inside)
+        if isinstance(element, (ast.Tuple, ast.Call)):
+            for part in ast.walk(element):
+                inner = path_of(part) if isinstance(part, ast.Name) else None
+                if inner is not None:
+                    found = self._relative(inner, inside)
+                    if found:
+                        return found
+        return ()
+
+    def _relative(self, name: str, state: State) -> tuple[Atom, ...]:
+        path = Names(self.states, state.alias).path(ast.Name(name)) if name.isidentifier() else name
+        found: list[Atom] = []
+        for subject, atoms in state.facts.items():
+            if path is not None and (subject == path or subject.startswith((path + ".", path + "["))):
+                found += [_moved(atom, subject[len(path) :]) for atom in atoms]
+        return tuple(found)
+
+    def _while(self, node: ast.While, state: State) -> State | None:
+        self._expression(node.test, state)
+        inside = state.copy()
+        for atom in implied(node.test, True, self._names(state)):
+            if atom.kind == "clear":
+                _put(inside.facts, atom.subject, (atom,))
+        after = self._block(node.body, inside)
+        out = state if after is None else join(state, after)
+        return self._block(node.orelse, out) if node.orelse else out
+
+    def _try(self, node: ast.Try, state: State) -> State | None:
+        before = state.copy()
+        ends = []
+        after = self._block(node.body, state)
+        if after is not None and node.orelse:
+            after = self._block(node.orelse, after)
+        if after is not None:
+            ends.append(after)
+        for handler in node.handlers:
+            end = self._block(handler.body, before.copy())
+            if end is not None:
+                ends.append(end)
+        out = _join_all(ends)
+        if node.finalbody:
+            end = self._block(node.finalbody, out if out is not None else before)
+            return None if out is None else end
+        return out
+
+    def _match(self, node: ast.Match, state: State) -> State | None:
+        self._expression(node.subject, state)
+        ends: list[State] = []
+        rest = state.copy()
+        for case in node.cases:
+            inside = rest.copy()
+            tests = _pattern_tests(node.subject, case.pattern)
+            for test in tests:
+                self._learn(test, True, inside)
+            if case.guard is not None:
+                self._expression(case.guard, inside)
+                self._learn(case.guard, True, inside)
+            after = self._block(case.body, inside)
+            if after is not None:
+                ends.append(after)
+            if case.guard is None:
+                for test in tests:
+                    self._learn(test, False, rest)
+            if isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None:
+                break
+        else:
+            ends.append(rest)
+        return _join_all(ends)
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, state: State) -> State:
+        value = node.value
+        if value is not None:
+            self._expression(value, state)
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            self._store(node, target, value, state)
+            if isinstance(node, ast.AugAssign):
+                continue
+            for name in _bound(target):
+                _forget(state, name)
+            if isinstance(target, ast.Name) and value is not None:
+                self._name(target.id, value, state)
+        return state
+
+    def _name(self, name: str, value: ast.expr, state: State) -> None:
+        elements = self._element_facts(value, state)
+        if elements:
+            state.elements[name] = elements
+            return
+        if isinstance(value, ast.Call) and last_name(value.func) in ("next", "min", "max", "choice") and value.args:
+            for atom in self._element_facts(value.args[0], state):
+                _put(state.facts, name + atom.subject, (_moved(atom, name + atom.subject),))
+            return
+        if isinstance(value, ast.Subscript):
+            base = path_of(value.value)
+            for atom in state.elements.get(base, ()) if base is not None else ():
+                _put(state.facts, name + atom.subject, (_moved(atom, name + atom.subject),))
+        if _names_itself(name, value):
+            return
+        if isinstance(value, (ast.Attribute, ast.Subscript, ast.Name, ast.Call, ast.Compare, ast.UnaryOp, ast.BoolOp)):
+            state.alias[name] = value
+
+    def _store(self, node: ast.stmt, target: ast.expr, value: ast.expr | None, state: State) -> None:
+        """`self.slots[i] = req`, `self.waiting += [req]`."""
+        if value is None:
+            return
+        if isinstance(target, ast.Subscript):
+            container = path_of(target.value)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            container = path_of(target)
+        else:
+            return
+        if container is not None and self.admits.is_container(container.rpartition(".")[2]):
+            self._admit(node, "[]=", container, [value], state)
+
+    # --- expressions ------------------------------------------------------------------------------------------------
+
+    def _names(self, state: State) -> Names:
+        return Names(self.states, state.alias, self.helpers)
+
+    def _learn(self, test: ast.expr, truth: bool, state: State) -> None:
+        for atom in implied(test, truth, self._names(state)):
+            if atom.kind == "clear" or not atom.over:
+                _put(state.facts, atom.subject, (atom,))
+        self._membership(test, truth, state)
+
+    def _membership(self, test: ast.expr, truth: bool, state: State) -> None:
+        """`if i in dropped: continue` after a removal scan: the rest of the loop sees what was not dropped."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            self._membership(test.operand, not truth, state)
+            return
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if truth else ast.Or):
+            for part in test.values:
+                self._membership(part, truth, state)
+            return
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
+            return
+        inside = isinstance(test.ops[0], ast.In)
+        if not (inside or isinstance(test.ops[0], ast.NotIn)) or inside == truth:
+            return
+        name = path_of(test.comparators[0])
+        atoms = state.dropped.get(name) if name is not None else None
+        for atom in atoms or ():
+            _put(state.facts, atom.subject, (atom,))
+
+    def _expression(self, node: ast.expr, state: State) -> None:
+        if isinstance(node, ast.BoolOp):
+            inside = state.copy()
+            for value in node.values:
+                self._expression(value, inside)
+                self._learn(value, isinstance(node.op, ast.And), inside)
+            return
+        if isinstance(node, ast.IfExp):
+            self._expression(node.test, state)
+            for branch, truth in ((node.body, True), (node.orelse, False)):
+                inside = state.copy()
+                self._learn(node.test, truth, inside)
+                self._expression(branch, inside)
+            return
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            inside = state.copy()
+            for generator in node.generators:
+                self._expression(generator.iter, inside)
+                self._bind_loop(generator.target, generator.iter, inside)
+                for test in generator.ifs:
+                    self._expression(test, inside)
+                    self._learn(test, True, inside)
+            for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
+                self._expression(part, inside)
+            return
+        if isinstance(node, ast.NamedExpr):
+            self._expression(node.value, state)
+            _forget(state, node.target.id)
+            self._name(node.target.id, node.value, state)
+            return
+        if isinstance(node, ast.Call):
+            self._call(node, state)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._expression(child, state)
+            elif isinstance(child, ast.keyword):
+                self._expression(child.value, state)
+
+    def _call(self, node: ast.Call, state: State) -> None:
+        name = last_name(node.func)
+        arguments = [*node.args, *(entry.value for entry in node.keywords if entry.arg != "key")]
+        if not name or not arguments:
+            return
+        receiver = path_of(node.func.value) if isinstance(node.func, ast.Attribute) else None
+        if self.admits.stores(name):
+            target = receiver
+            if name == "heappush" and len(node.args) == 2:
+                target, arguments = path_of(node.args[0]), node.args[1:]
+            elif isinstance(node.func, ast.Attribute) and receiver is None:
+                target = _inner_path(node.func.value)
+            if target is None:
+                return
+            self._gather(target, arguments, state)
+            if self.admits.is_container(target.rpartition(".")[2].partition("[")[0]):
+                self._admit(node, name, target, arguments, state)
+                return
+        if self.admits.takes(name):
+            if receiver is not None and not self.admits.aside_free(receiver):
+                return
+            self._admit(node, name, receiver or name, arguments, state)
+
+    def _gather(self, target: str, arguments: list[ast.expr], state: State) -> None:
+        """A local list that takes a thing takes over what is known of it."""
+        if target.startswith("self.") or not arguments:
+            return
+        subject = self._names(state).path(arguments[-1])
+        if subject is None:
+            return
+        atoms = self._relative(subject, state)
+        if atoms:
+            state.elements[target] = atoms
+
+    def _admit(self, node: ast.AST, verb: str, target: str, arguments: list[ast.expr], state: State) -> None:
+        names = self._names(state)
+        seen: set[str] = set()
+        for argument in arguments:
+            for subject, element in self._subjects(argument, names, state, 0):
+                if subject in seen:
+                    continue
+                seen.add(subject)
+                atoms = element or self._about(subject, state)
+                if any(atom.kind != "clear" for atom in atoms):
+                    self.admissions.append(Admission(node, verb, target, subject, atoms))
+
+    def _subjects(
+        self, node: ast.expr, names: Names, state: State, depth: int
+    ) -> Iterator[tuple[str, tuple[Atom, ...]]]:
+        """The things that an argument hands over, through tuples, lists, wrappers and identity fields."""
+        if depth > 3:
+            return
+        if isinstance(node, ast.Starred):
+            node = node.value
+        elements = self._element_facts(node, state)
+        if elements:
+            yield f"each of {path_of(node) or 'them'}", elements
+            return
+        path = names.path(node)
+        if path is not None:
+            base, _, last = path.rpartition(".")
+            yield (base if base and last in IDENTITY else path), ()
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            for item in node.elts:
+                yield from self._subjects(item, names, state, depth + 1)
+        elif isinstance(node, ast.Call):
+            for item in [*node.args, *(entry.value for entry in node.keywords)]:
+                yield from self._subjects(item, names, state, depth + 1)
+        elif isinstance(node, ast.Dict):
+            for item in node.values:
+                yield from self._subjects(item, names, state, depth + 1)
+        elif isinstance(node, ast.Await):
+            yield from self._subjects(node.value, names, state, depth + 1)
+
+    def _about(self, subject: str, state: State) -> tuple[Atom, ...]:
+        """Facts about the subject itself, and about what it carries (`entry.req` when `entry` is admitted)."""
+        found = list(state.facts.get(subject, ()))
+        if subject not in ("self", "cls"):
+            start = (subject + ".", subject + "[")
+            for other, atoms in state.facts.items():
+                if other != subject and other.startswith(start):
+                    found.extend(atoms)
+        return tuple(found)
+
+
+def _flip(atom: Atom) -> Atom:
+    return Atom(atom.node, atom.subject, atom.kind, atom.name, False, atom.members, atom.enum)
+
+
+def _moved(atom: Atom, subject: str) -> Atom:
+    return Atom(atom.node, subject, atom.kind, atom.name, atom.over, atom.members, atom.enum)
+
+
+def _put(facts: dict[str, tuple[Atom, ...]], key: str, atoms: tuple[Atom, ...]) -> None:
+    have = facts.get(key, ())
+    if len(have) < MOST_FACTS:
+        facts[key] = have + tuple(atom for atom in atoms if atom not in have)
+
+
+def _forget(state: State, name: str) -> None:
+    """A name that is bound again: everything known about it is about something else."""
+    for table in (state.facts, state.elements, state.dropped):
+        for key in [key for key in table if key == name or key.startswith((name + ".", name + "["))]:
+            del table[key]
+    state.alias.pop(name, None)
+    for other in [key for key, value in state.alias.items() if _uses(value, name)]:
+        del state.alias[other]
+
+
+def _uses(value: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(value))
+
+
+def _names_itself(name: str, value: ast.expr) -> bool:
+    return _uses(value, name)
+
+
+def _bound(target: ast.expr) -> list[str]:
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, ast.Starred):
+        return _bound(target.value)
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for item in target.elts for name in _bound(item)]
+    return []
+
+
+def _inner_path(node: ast.expr) -> str | None:
+    """`grouped[job.origin].append(job)`, `self.queue_for(job).put(job)`: the name of what is computed."""
+    if isinstance(node, ast.Subscript):
+        return path_of(node.value)
+    if isinstance(node, ast.Call):
+        return last_name(node.func) or None
+    return None
+
+
+def _join_all(ends: list[State]) -> State | None:
+    if not ends:
+        return None
+    out = ends[0]
+    for other in ends[1:]:
+        out = join(out, other)
+    return out
+
+
+def _pattern_tests(subject: ast.expr, pattern: ast.pattern) -> list[ast.expr]:
+    """A case as comparisons with the subject; only patterns that are plain values."""
+    if isinstance(pattern, ast.MatchValue):
+        return [_compared(subject, [pattern.value], pattern)]
+    if isinstance(pattern, ast.MatchOr):
+        values = [part.value for part in pattern.patterns if isinstance(part, ast.MatchValue)]
+        return [_compared(subject, values, pattern)] if len(values) == len(pattern.patterns) else []
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+        return _pattern_tests(subject, pattern.pattern)
+    return []
+
+
+def _compared(subject: ast.expr, values: list[ast.expr], at: ast.pattern) -> ast.expr:
+    right: ast.expr = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
+    made = ast.Compare(subject, [ast.Eq() if len(values) == 1 else ast.In()], [right])
+    return ast.copy_location(made, at)

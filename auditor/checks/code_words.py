@@ -1,0 +1,185 @@
+"""The vocabularies of the code rules: which names mean over, refused, valid, queue, reserve. All are rule parameters.
+
+Entries are single words; an identifier matches when one of its words does (`is_finished` and `isFinished` hold
+`finished`). The defaults were collected from schedulers, pools, queues and servers on the package index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from auditor.syntax.names import word_set, words
+
+Words = tuple[str, ...]
+
+# Words around the word that counts: they say nothing of the state.
+_FILLING = frozenset(
+    {
+        "is", "has", "have", "was", "been", "already", "get", "in", "at", "the", "end", "all", "fully", "request",
+        "req",
+        "job", "task", "generation", "state", "status", "to", "be", "now", "reached", "with", "run", "flag", "running",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StateWords:
+    """Words of a life cycle. `over`: it has ended, however. `refused`: it must not be used. `valid`: it may be used.
+    `state`: attributes that hold a state. `reason`: attributes that are empty until it has ended."""
+
+    over: Words = (
+        "finished", "finish", "done", "completed", "complete", "ended", "over", "terminal", "terminated", "settled",
+        "concluded", "finalized", "finalised", "fulfilled", "succeeded", "success", "dead", "gone", "exhausted",
+    )  # fmt: skip
+    refused: Words = (
+        "abort", "aborted", "aborting", "cancel", "cancelled", "canceled", "cancelling", "canceling", "reject",
+        "rejected", "rejecting", "rejection", "refuse", "refused", "refusal", "deny", "denied", "denial", "decline",
+        "declined", "veto", "vetoed", "revoke", "revoked", "kill", "killed", "error", "errored", "fail", "failed",
+        "failure", "faulted", "invalid", "invalidate", "invalidated", "expired", "stopped", "dropped", "discarded",
+        "evicted", "banned", "ban", "barred", "blocked", "forbid", "forbidden", "void", "voided", "withdraw",
+        "withdrawn", "dismiss", "dismissed", "turned", "poisoned", "ignored", "crashed", "quarantined", "bounce",
+        "bounced", "disallow", "disallowed", "unauthorized", "disqualified", "disqualify", "expelled", "expel",
+        "scrapped", "scrap", "annul", "annulled", "quash", "quashed", "deferred", "doomed", "disabled", "unschedulable",
+        "exclude", "excluded", "lapsed", "turn",
+    )  # fmt: skip
+    valid: Words = (
+        "valid", "ready", "accepted", "admitted", "allocated", "approved", "alive", "runnable", "schedulable",
+        "eligible", "healthy", "allowed", "granted", "can", "may", "usable", "live", "fits", "authorized", "permitted",
+        "qualified", "retracted", "paused_for", "verified", "confirmed", "available", "acceptable", "admissible",
+    )  # fmt: skip
+    state: Words = ("state", "status", "phase", "stage", "lifecycle", "condition", "verdict", "outcome", "poll")
+    reason: Words = (
+        "reason",
+        "outcome",
+        "verdict",
+        "ended",
+        "end",
+        "closed",
+        "finished",
+        "completed",
+        "finish",
+        "settled",
+    )
+    liveness: Words = (
+        "closed",
+        "closing",
+        "stopping",
+        "shutdown",
+        "stopped",
+        "exit",
+        "exiting",
+        "quit",
+        "disconnected",
+    )
+
+    def is_over(self, name: str) -> bool:
+        """Whether a predicate or flag of this name says that its object has ended, and nothing else."""
+        parts = [word for word in words(name) if word not in _FILLING]
+        if parts and parts[0] in ("not", "un", "non", "never"):
+            return False
+        return bool(parts) and all(part in self.over for part in parts)
+
+    def is_refused(self, name: str) -> bool:
+        """Whether a name speaks of a refusal."""
+        return not word_set(name).isdisjoint(self.refused)
+
+    def is_valid(self, name: str) -> bool:
+        """Whether a name speaks of permission to be used."""
+        return not word_set(name).isdisjoint(self.valid)
+
+    def is_state(self, name: str) -> bool:
+        """Whether an attribute or getter of this name holds a state."""
+        parts = words(name)
+        return bool(parts) and (parts[-1] in self.state or parts[-1].removesuffix("s").removesuffix("e") in self.state)
+
+    def is_reason(self, name: str) -> bool:
+        """Whether an attribute of this name is empty until its object has ended (`finish_reason`, `closed_as`)."""
+        parts = word_set(name)
+        if parts.isdisjoint(self.reason):
+            return False
+        return parts <= _REASON_SHAPES
+
+    def is_final(self, member: str) -> bool:
+        """Whether an enumeration member or a state's text names an end, good or bad."""
+        parts = word_set(member)
+        return not parts.isdisjoint(self.over) or not parts.isdisjoint(self.refused)
+
+
+_REASON_SHAPES = frozenset(
+    {
+        "reason", "finish", "finished", "end", "ended", "close", "closed", "completion", "completed", "complete",
+        "terminal", "termination", "final", "exit", "outcome", "verdict", "as", "at", "by", "with", "cause", "settled",
+        "time", "code", "on", "done", "conclusion", "is", "stop",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionWords:
+    """What takes a thing in. `verbs` are calls that do it whatever they are called on; `storing` are calls that do it
+    on a container whose name holds one of `containers`; a name with one of `aside` is neither."""
+
+    verbs: Words = (
+        "alloc", "allocate", "reserve", "prealloc", "preallocate", "assign", "bootstrap", "enqueue", "submit",
+        "schedule", "admit", "dispatch", "send", "transfer", "offload", "grant", "lease", "requeue", "book", "hand",
+        "post", "deliver", "forward", "accept", "launch", "route", "place", "rent", "seat",
+    )  # fmt: skip
+    storing: Words = (
+        "append", "appendleft", "add", "insert", "put", "push", "extend", "extendleft", "heappush", "offer",
+        "setdefault", "update", "write", "enqueue", "store", "register",
+    )  # fmt: skip
+    containers: Words = (
+        "queue", "queues", "queued", "q", "waiting", "waitlist", "waiters", "pending", "ready", "backlog", "inbox",
+        "mailbox", "pool", "batch", "running", "admitted", "accepted", "todo", "inflight", "flight", "active", "slots",
+        "slot", "scheduled", "buffer", "lane", "lanes", "work", "worklist", "jobs", "requests", "reqs", "tickets",
+        "heap", "fifo", "deque", "channel", "staging", "line", "room", "lobby", "intake", "prefill", "decode",
+        "bootstrap", "inputs", "entries", "rows", "residents", "seats", "bays", "sends", "sending", "transfers",
+        "runnable", "reserved", "hopper", "belt", "incoming", "outbox", "dock", "gate", "desk", "registry",
+    )  # fmt: skip
+    aside: Words = (
+        "fail", "failed", "failure", "failures", "error", "errors", "abort", "aborted", "drain", "drained", "victim",
+        "victims", "seen", "visited", "stat", "stats", "statistics", "metric", "metrics", "log", "logs", "logger",
+        "history", "output", "outputs", "result", "results", "response", "responses", "finished", "done", "completed",
+        "remove", "removed", "drop", "dropped", "delete", "deleted", "evict", "evicted", "retract", "retracted",
+        "cancel", "cancelled", "canceled", "garbage", "expired", "dead", "skip", "skipped", "report", "summary", "kill",
+        "reply", "message", "messages", "event", "events", "notification", "heartbeat", "ack", "signal", "cleanup",
+        "gauge", "counter", "trace", "span", "chunk", "chunks", "token", "tokens", "warning", "warnings", "callback",
+        "callbacks", "listener", "listeners", "status", "debug", "stopped", "stop", "trash", "rejected", "orphans",
+        "stale", "to_remove", "snapshot", "dump", "stream", "victims", "progress", "telemetry",
+    )  # fmt: skip
+    bystanders: Words = (
+        "metric", "metrics", "log", "logging", "dump", "poll", "cancel", "close", "retract", "preempt", "cleanup",
+        "clean", "abort", "shutdown", "stop", "kill", "drain", "evict", "free", "stats", "snapshot", "validate",
+        "debug", "simulate", "simulator", "benchmark", "bench", "report", "terminate", "teardown", "dispose",
+        "describe",
+        "repr", "str", "stream", "monitor", "watch", "wait", "join", "release", "remove", "delete", "purge", "reap",
+        "pause", "render", "print", "display", "test", "expire", "fail",
+    )  # fmt: skip
+
+    def takes(self, name: str) -> bool:
+        """Whether a call of this name admits its argument whatever it is called on."""
+        parts = [word for word in words(name) if word not in ("try", "maybe", "do", "async", "pre", "a", "nowait")]
+        if not parts or not word_set(name).isdisjoint(self.aside):
+            return False
+        if parts[0] in self.verbs:
+            return True
+        # `_add_request_to_queue`, `push_to_waiting`: the target stands in the name.
+        return parts[0] in self.storing and not set(parts[1:]).isdisjoint(self.containers)
+
+    def stores(self, name: str) -> bool:
+        """Whether a call of this name puts its argument into the container that it is called on."""
+        parts = words(name)
+        return bool(parts) and parts[0] in self.storing and word_set(name).isdisjoint(self.aside)
+
+    def is_container(self, name: str) -> bool:
+        """Whether a name is one of a queue, a pool or the like, and not of a list of failures or figures."""
+        parts = word_set(name)
+        return not parts.isdisjoint(self.containers) and parts.isdisjoint(self.aside)
+
+    def aside_free(self, path: str) -> bool:
+        """Whether no part of a receiver's path speaks of failures, figures or output."""
+        return all(word_set(part).isdisjoint(self.aside) for part in path.split("."))
+
+    def stands_by(self, name: str) -> bool:
+        """Whether a function of this name watches or disposes instead of admitting."""
+        return not word_set(name).isdisjoint(self.bystanders)

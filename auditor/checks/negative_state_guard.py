@@ -1,0 +1,157 @@
+"""Admission behind a test that a thing is *not yet over*, where a refused thing passes that test."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from auditor.checks.base import Match
+from auditor.checks.code_atoms import Atom
+from auditor.checks.code_flow import Admission, Walker
+from auditor.checks.code_index import CodeIndex, EnumRecord, Split
+from auditor.checks.code_params import AdmitParams
+from auditor.model.facts import Related
+from auditor.model.findings import Confidence
+from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, scopes
+
+_ASIDE_PATHS = re.compile(
+    r"(^|/)(tests?|testing|benchmarks?|examples?|simulat\w*)(/|$)|(^|/)(test_|bench)[^/]*$|_test\.\w+$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How sure a finding is, and what it rests on."""
+
+    confidence: Confidence
+    hidden: str
+    related: tuple[Related, ...] = ()
+
+
+def _outer(tree: CodeTree) -> list[Scope]:
+    nested: set[int] = set()
+    found = []
+    for scope in scopes(tree):
+        if id(scope.node) in nested:
+            continue
+        nested.update(id(part) for part in ast.walk(scope.node) if isinstance(part, FunctionNode))
+        found.append(scope)
+    return found
+
+
+def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match]:
+    """The guarded admissions of one file."""
+    if _ASIDE_PATHS.search(tree.source.path):
+        return
+    helpers: dict[str, FunctionNode] = {}
+    for scope in scopes(tree):
+        helpers.setdefault(scope.node.name, scope.node)
+    best: dict[tuple[int, int], tuple[Atom, Admission, Verdict, Scope]] = {}
+    for scope in _outer(tree):
+        if params.admits.stands_by(scope.node.name):
+            continue
+        for admission in Walker(params.states, params.admits, helpers).run(scope.node):
+            for atom, verdict in judge(admission, tree, index, params):
+                key = (getattr(atom.node, "lineno", 0), getattr(atom.node, "col_offset", 0))
+                known = best.get(key)
+                if known is None or (known[2].confidence != "high" and verdict.confidence == "high"):
+                    best[key] = (atom, admission, verdict, scope)
+    for key in sorted(best):
+        atom, admission, verdict, scope = best[key]
+        span = tree.span(atom.node)
+        effect = tree.span(admission.node)
+        related = (*verdict.related, Related(effect, "it is taken in here"))
+        yield Match(
+            "guarded",
+            span,
+            subject=f"{atom.kind} {atom.name} of {admission.subject}",
+            scope=scope.name,
+            values={"test": tree.source.slice(span), "subject": admission.subject or "it", "hidden": verdict.hidden},
+            properties={"subject": admission.subject, "effect": admission.verb, "proof": verdict.hidden},
+            related=related,
+            confidence=verdict.confidence,
+        )
+
+
+def judge(
+    admission: Admission, tree: CodeTree, index: CodeIndex, params: AdmitParams
+) -> Iterator[tuple[Atom, Verdict]]:
+    """The negative tests before an admission that a refused thing would pass."""
+    clears = {atom.name for atom in admission.atoms if atom.kind == "clear"}
+    if any(not name.startswith("?") for name in clears):
+        return
+    read = {name[1:] for name in clears}
+    named = {member for atom in admission.atoms for member in atom.members}
+    for atom in admission.atoms:
+        if atom.kind == "clear" or atom.over:
+            continue
+        verdict = _judge_atom(atom, named, read, tree, index, params)
+        if verdict is not None:
+            yield atom, verdict
+
+
+def _judge_atom(
+    atom: Atom, named: set[str], read: set[str], tree: CodeTree, index: CodeIndex, params: AdmitParams
+) -> Verdict | None:
+    if atom.kind == "member":
+        return _judge_member(atom, named, tree, index, params)
+    split = _split_of(atom, index)
+    if split is not None:
+        if split.verdict in read or not read.isdisjoint(index.asking.get(split.verdict, ())):
+            return None
+        return Verdict(
+            "high",
+            f"a refusal waits in `{split.verdict}`, which this test does not read",
+            (
+                Related(split.predicate, f"`{split.name}` answers from `{split.reads}` alone"),
+                Related(split.recorded, f"the refusal is recorded in `{split.verdict}`"),
+            ),
+        )
+    if atom.kind == "type":
+        return None
+    if atom.kind == "predicate" and (atom.name in params.far_predicates or _covers(atom, index)):
+        return None
+    return Verdict("medium", "nothing here says that a refused one fails this test")
+
+
+def _split_of(atom: Atom, index: CodeIndex) -> Split | None:
+    for split in index.splits:
+        if atom.kind in ("predicate", "flag") and atom.name in split.predicates:
+            return split
+        if atom.kind in ("reason", "type") and atom.name == split.reads:
+            return split
+    return None
+
+
+def _covers(atom: Atom, index: CodeIndex) -> bool:
+    """Every class of the project that has this predicate answers from several fields, or from one that all ends use."""
+    known = index.predicates.get(atom.name, ())
+    return bool(known) and all(len(predicate.fields) > 1 for _, predicate in known)
+
+
+def _judge_member(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Verdict | None:
+    enum = _enum_of(atom, named, tree, index, params)
+    states = params.states
+    if enum is not None:
+        hidden = [member for member in enum.members if states.is_refused(member) and member not in named]
+        if not hidden:
+            return None
+        shown = ", ".join(hidden[:4])
+        related = (Related(enum.span, f"`{enum.name}` has {shown} as well"),) if enum.span is not None else ()
+        return Verdict("high", f"`{shown}` passes it", related)
+    if any(states.is_refused(member) for member in atom.members):
+        return None
+    if not states.is_state(atom.name):
+        return None
+    return Verdict("medium", "nothing here says that a refused one fails this test")
+
+
+def _enum_of(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, params: AdmitParams) -> EnumRecord | None:
+    name = atom.enum.rpartition(".")[2]
+    found = [enum for enum in index.enums.get(name, ()) if set(atom.members) <= set(enum.members)]
+    if found:
+        here = [enum for enum in found if enum.span.path == tree.source.path]
+        return (here or found)[0] if here or len({enum.members for enum in found}) == 1 else None
+    return None

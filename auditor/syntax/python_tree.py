@@ -1,0 +1,32 @@
+"""Python source parsed by `ast`, with the failures of that parser put into words."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from auditor.errors import ReadError
+from auditor.model.spans import SourceFile
+
+# Files above this many bytes are generated tables; the grammar of a file that large takes seconds and finds nothing.
+LARGEST_FILE = 4 * 1024 * 1024
+
+
+def parse_python(source: SourceFile) -> ast.Module:
+    """The module. Raises `ReadError`: not Python of this interpreter's version, or nested beyond the parser's bound."""
+    if len(source.data) > LARGEST_FILE:
+        raise ReadError(f"larger than {LARGEST_FILE // (1024 * 1024)} MiB", limit=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes are the author's affair
+            return ast.parse(source.text)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, error.offset or 1
+        if "nested" in (error.msg or "") and "many" in (error.msg or ""):
+            raise ReadError("nested deeper than the parser allows", source.offset(line, column), limit=True) from None
+        where = source.offset(line, max(column, 1))
+        raise ReadError(f"not valid Python at line {line}: {error.msg}", where) from None
+    except (RecursionError, MemoryError):
+        raise ReadError("nested deeper than the parser allows", 0, limit=True) from None
+    except ValueError as error:  # a null byte, a lone surrogate
+        raise ReadError(f"not valid Python: {error}", 0) from None
