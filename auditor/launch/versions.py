@@ -260,7 +260,7 @@ def package_verdict(fact: PackageReference, fixed: str = FIXED, package: str = "
         return vcs_verdict(str(fact.vcs_ref) if fact.vcs_ref is not None else None, fact.vcs_url, fixed)
     if fact.kind in ("file", "source", "locked") and not fact.specifier:
         return Verdict("unverifiable", "no-version", decide="the version of the file that is installed")
-    if not fact.specifier:
+    if not fact.specifier or fact.specifier == "*":
         verdict = specifier_verdict("", fixed, package)
         return replace(verdict, reason="no-version") if verdict.verdict == "admits-vulnerable" else verdict
     return specifier_verdict(str(fact.specifier), fixed, package)

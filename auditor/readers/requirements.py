@@ -62,13 +62,14 @@ def logical_lines(source: SourceFile) -> Iterator[Mapped]:
         if not comment:
             parts.append(piece_of(source, start, start + (continued.start() if continued else len(text))))
         if not continued and parts:
-            yield from _stripped(join(parts, " "))
+            yield from stripped(join(parts, " "))
             parts = []
     if parts:
-        yield from _stripped(join(parts, " "))
+        yield from stripped(join(parts, " "))
 
 
-def _stripped(line: Mapped) -> Iterator[Mapped]:
+def stripped(line: Mapped) -> Iterator[Mapped]:
+    """The line without its comment; nothing where nothing is left."""
     comment = _COMMENT.search(line.text)
     if comment:
         line = line.piece(0, comment.start())

@@ -306,10 +306,15 @@ def _name_of_url(url: str) -> str | None:
 
 
 def _of_repository(repository: str, fragment: str) -> str | None:
-    """A checkout names the project of its folder: the kernel or the router of the engine's repository is not the
-    engine."""
     folder = re.search(r"(?:^|&)subdirectory=([^&]*)", fragment)
-    inside = folder.group(1).strip("/") if folder else ""
+    return name_of_repository(repository, folder.group(1) if folder else "")
+
+
+def name_of_repository(repository: str, folder: str) -> str | None:
+    """The distribution that a checkout installs from a folder of it: the kernel or the router of the engine's
+    repository is not the engine. `repository` is the name or the address of the repository."""
+    repository = repository.rstrip("/").rsplit("/", 1)[-1]
+    inside = folder.strip("/")
     name = normalise(re.sub(r"\.git$", "", repository))
     if name == "sglang" and inside not in _ENGINE_FOLDERS:
         return normalise(inside.split("/")[0]) or None

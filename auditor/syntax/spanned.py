@@ -73,10 +73,15 @@ class Spanned:
         return source.span(self.start, self.end)
 
     def walk(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Spanned]]:
-        """Every value below, with its path; items of a list have the path of the list. In document order."""
+        """Every value below, with its path; items of a list have the path of the list. In document order. A value that
+        is shared (a YAML anchor) is given once."""
+        seen: set[int] = set()
         stack: list[tuple[tuple[str, ...], Spanned]] = [(path, self)]
         while stack:
             here, node = stack.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
             yield here, node
             if isinstance(node.value, dict):
                 stack.extend(((*here, key), node.value[key]) for key in reversed(node.value))
