@@ -254,9 +254,11 @@ def _unread(rules: Sequence[Rule], problems: Sequence[Problem], sources: Sources
         if not problem.evidence or (problem.path not in sources and problem.span is None):
             continue
         span = problem.span
-        if span is None:
+        if span is None or span.start == span.end:
             source = sources[problem.path]
-            span = source.span(0, len(source.line_text(1)))
+            line = span.start.line if span is not None else 1
+            first = source.line_starts[line - 1]
+            span = source.span(first, first + len(source.line_text(line)))
         matches.append((rule, Match("unread", span, subject="file", values={"reason": problem.reason})))
     return matches
 

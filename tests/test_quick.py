@@ -8,10 +8,9 @@ import pytest
 
 from auditor import quick
 from auditor.cli import main
-from auditor.readers import READERS
 from auditor.rulebook import load_rules
 from auditor.scan import plan_of
-from tests.trees import lay
+from tests.trees import READY, lay
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +36,7 @@ def test_the_answer_is_that_of_the_full_audit(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == full
 
 
-@pytest.mark.skipif(len(READERS) < 8, reason="the readers that this needs are not all there yet")
+@pytest.mark.skipif(not READY, reason="the readers that this needs are not all there yet")
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -8,10 +8,20 @@ from pathlib import Path
 
 from auditor.config import Config
 from auditor.model.findings import Finding, ScanResult
+from auditor.readers import READERS
+from auditor.rulebook import load_rules
 from auditor.scan import ScanRequest, scan
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+
+
+# Whole-path tests need the readers and the rules of the incident's tree.
+READY = {"requirements", "dockerfile", "kubernetes", "shell"} <= {reader.name for reader in READERS} and {
+    "version",
+    "capacity",
+    "code",
+} <= {rule.family for rule in load_rules()}
 
 
 def lay(files: Mapping[str, str | bytes], root: Path) -> Path:
