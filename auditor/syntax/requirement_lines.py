@@ -110,7 +110,7 @@ def requirement_of_word(word: Word, source: SourceFile, scope: str) -> PackageRe
     if inside >= 0:
         first = span.start.offset + inside
         span = source.span(first + shape.start, first + shape.end)
-    elif len(word.raw) > 2 and word.raw[0] in "\"'" and word.raw[-1] == word.raw[0]:
+    elif (written := source.slice(span)) and len(written) > 2 and written[0] in "\"'" and written[-1] == written[0]:
         span = source.span(span.start.offset + 1, span.end.offset - 1)
     return _reference(shape, holes, scope, span)
 

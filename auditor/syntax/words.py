@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from auditor.model.facts import Value
 from auditor.model.spans import Span
+from auditor.syntax.mapped import Mapped
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """`value` is the text after quotes and escapes, or `Unresolved` where it holds variables; `raw` is the text as
-    written, quotes included; `quoted` says that some part of it was quoted."""
+    written, quotes included; `quoted` says that some part of it was quoted. `mapped` is the text after quotes with the
+    place of each character, where the reader of the word knows it (a block scalar after `sh -c` needs it)."""
 
     value: Value
     span: Span
     raw: str
     quoted: bool = False
+    mapped: Mapped | None = field(default=None, compare=False, repr=False)
 
     @property
     def text(self) -> str:
