@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     named = {}
     for text in options.field:
         name, path = parse_field(text)
-        named[name] = place(path, unit if name == "ttft" else None)
+        named[name] = place(path, unit if name == "ttft" else None if name == "queue" else 1.0)
     baseline = None
     if options.baseline is not None:
         baseline = read_baseline(_text(options.baseline), options.baseline)
