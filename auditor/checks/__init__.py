@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.checks import image_version, package_version
+from auditor.checks import image_version, known_advisory, package_version, vendored_source
 from auditor.checks.base import AnyCheck, EngineCheck
 from auditor.checks.code_checks import CODE_CHECKS
 
@@ -12,6 +12,8 @@ UNUSED_IGNORE = EngineCheck("unused-ignore", ("unused",), ("rules", "reason"))
 CHECKS: tuple[AnyCheck, ...] = (
     package_version.CHECK,
     image_version.CHECK,
+    vendored_source.CHECK,
+    known_advisory.CHECK,
     *CODE_CHECKS,
     UNREAD_EVIDENCE,
     UNUSED_IGNORE,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
+from auditor.checks.vendored_source import holds, trees_of
 from auditor.model.facts import FactSet, PackageReference, Unresolved, Value
 from auditor.model.findings import JsonValue
 
@@ -28,9 +29,12 @@ def run(facts: FactSet, params: Params) -> Iterator[Match]:
     """
     from auditor.launch.versions import guard_story, package_verdict
 
+    trees = trees_of(facts)
     for fact in facts.packages:
         if fact.name not in params.packages:
             continue
+        if fact.kind == "source" and any(holds(fact.span.path, folder) for folder in trees):
+            continue  # its code is there and is judged by the guards that it has, see `vendored-source`
         verdict = package_verdict(fact, params.fixed, params.releases or fact.name)
         if verdict.verdict == "safe":
             continue

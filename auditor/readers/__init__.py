@@ -173,4 +173,13 @@ READERS: tuple[Reader, ...] = (
         "variables inside values",
         needles=(),
     ),
+    Reader(
+        "engine-source",
+        "auditor.readers.engine_source",
+        ("*.py",),
+        "the engine's own code, vendored or forked",
+        "the prefill and decode doors, and the admission guards that are defined and asked",
+        "everything else in Python files, which other readers and the code rules look at",
+        needles=(b"class schedulerdisaggregation", b"def is_unadmitted_reject", b"def _retire_aborted_prefill_result"),
+    ),
 )
