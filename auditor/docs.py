@@ -1,9 +1,10 @@
-"""docs/rules.md from the rule files: `python -m auditor.docs` writes it, a test keeps it current."""
+"""docs/rules.md and docs/formats.md from rules and readers: `python -m auditor.docs` writes, tests keep them current."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from auditor.formats import formats_markdown
 from auditor.model.rules import Example, Rule
 from auditor.rulebook import load_rules
 
@@ -67,5 +68,6 @@ def _files(example: Example) -> list[str]:
 
 
 if __name__ == "__main__":
-    target = Path(__file__).resolve().parent.parent / "docs" / "rules.md"
-    target.write_text(rules_markdown(), encoding="utf-8")
+    folder = Path(__file__).resolve().parent.parent / "docs"
+    (folder / "rules.md").write_text(rules_markdown(), encoding="utf-8")
+    (folder / "formats.md").write_text(formats_markdown(), encoding="utf-8")
