@@ -1,4 +1,4 @@
-"""docs/rules.md and docs/formats.md from rules and readers: `python -m auditor.docs` writes, tests keep them current."""
+"""docs/rules.md and docs/formats.md from rules and readers: `python -m auditor.docs` writes, tests check."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ TAIL = """## How texts are read
 
 - A pin is ordered by PEP 440: pre-releases and development releases sort before the fix, post releases and local builds
   do not. `0.5.9` is older than `0.5.22`.
-- A range is the set of published releases that it admits, from a dated catalogue. A version that the range names itself,
-  and the next post release of an affected one, count as admitted: `>=0.5.21,!=0.5.21` admits a 0.5.21.post1.
+- A range is the set of published releases that it admits, from a dated catalogue. A version that the range names
+  itself, and the next post release of an affected one, count as admitted: `>=0.5.21,!=0.5.21` admits a 0.5.21.post1.
 - A range whose releases are all affected has the verdict `admits-vulnerable` and, as a finding, the outcome
   `vulnerable`: it is as certain as a pin.
 - A tag of a source checkout is its version; a branch and a commit are `unverifiable`, with what would decide.
