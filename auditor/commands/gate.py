@@ -11,7 +11,7 @@ from auditor.live.options import (
     add_access_options,
     add_output_options,
     factor,
-    positive,
+    positive_seconds,
     seconds,
     token,
     tokens,
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="try connection failures again, and wait until all workers agree, for this long (default 0)",
     )
     parser.add_argument(
-        "--interval", type=positive, default=5.0, metavar="SECONDS", help="pause between two tries (default 5)"
+        "--interval", type=positive_seconds, default=5.0, metavar="SECONDS", help="pause between two tries (default 5)"
     )
     add_access_options(parser, timeout=10.0)
     add_output_options(parser)

@@ -147,6 +147,9 @@ def family_of(reference: Value) -> Family | None:
     parts = parse_reference(reference)
     repository = parts.repository.lower()
     tag = (parts.tag.text if isinstance(parts.tag, Unresolved) else str(parts.tag or "")).lower()
+    name = reference if isinstance(reference, str) else ""
+    if name.endswith((".sqsh", ".sif")) and "+" not in name and not _NAMED.search(name):
+        return None  # a file name without a version says nothing that could be judged
     if "<" in repository or "<" in tag or tag in _data()["placeholder_tags"]:
         return None
     literal = re.sub(r"\$\{[^}]*\}", _HOLE, repository)

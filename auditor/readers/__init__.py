@@ -44,7 +44,73 @@ class Reader:
         return importlib.import_module(self.module).read  # type: ignore[no-any-return]
 
 
+_YAML = ("*.yaml", "*.yml", "*.yaml.*", "*.yml.*")
+
 READERS: tuple[Reader, ...] = (
+    Reader(
+        "dockerfile",
+        "auditor.readers.dockerfile",
+        ("*dockerfile*", "*containerfile*"),
+        "Dockerfile, Containerfile",
+        "`FROM`, `COPY --from`, `RUN --mount=from=`, `ARG` and `ENV` by stage, `ADD` of wheels, installs, checkouts, "
+        "launches in `RUN`, `CMD`, `ENTRYPOINT`, here-documents, `ONBUILD`",
+        "what a script that is copied in does (it is read as a script)",
+        excludes=("*.dockerignore", "*.md", "*.rst", "*.py", "*.yaml", "*.yml", "*.json", "*.sh", "*.toml", "*.go"),
+    ),
+    Reader(
+        "compose",
+        "auditor.readers.compose",
+        (*_YAML, "*compose*.json"),
+        "Compose",
+        "images, commands, environment, build arguments, devices, health checks; anchors, several merges, `extends`, "
+        "`${NAME:-default}` with the `.env` beside the file",
+        "`include` and `extends` of other files (they are read for themselves)",
+    ),
+    Reader(
+        "kubernetes",
+        "auditor.readers.kubernetes",
+        (*_YAML, "*.json"),
+        "Kubernetes manifests and custom resources",
+        "containers by their shape in any resource: images in one key or several, commands, environment, probes, "
+        "accelerators, group sizes; lists, ConfigMaps with scripts",
+        "admission and operators that change a resource in the cluster",
+    ),
+    Reader(
+        "helm-chart",
+        "auditor.readers.helm",
+        ("chart.yaml", "chart.yml"),
+        "Helm chart file",
+        "`appVersion` and `version`, for the templates that refer to them",
+        "dependencies (a chart that is fetched is not in the tree)",
+        needles=(),
+    ),
+    Reader(
+        "helm-values",
+        "auditor.readers.helm",
+        ("*values*.yaml", "*values*.yml"),
+        "Helm values",
+        "images joined from registry, repository, tag and digest; every value, for the templates that use it; overlays",
+        "values given on the command line or by a cluster",
+        needles=(b"sglang", b"sgl-dev", b"image", b"tag:"),
+    ),
+    Reader(
+        "helm",
+        "auditor.readers.helm",
+        (*_YAML, "templates/*.tpl", "templates/*.txt", "*.gotmpl", "*.j2", "*.jinja", "*.tmpl"),
+        "Helm templates, other templates of YAML",
+        "documents through a mask; values, `appVersion` and named templates joined with their use",
+        "functions beyond the common ones, `range`, values from outside of the tree",
+        needles=(b"sglang", b"sgl-dev", b".values.", b".chart.appversion"),
+    ),
+    Reader(
+        "yaml-other",
+        "auditor.readers.yaml_other",
+        _YAML,
+        "Other YAML: workflows, GitLab, Ansible, SkyPilot, dstack, Truss, Slurm recipes",
+        "engine images under any key, `run`, `script`, `commands` and their like, launches in any text, engine options "
+        "as keys, accelerators",
+        "descriptions, comments, changelogs",
+    ),
     Reader(
         "requirements",
         "auditor.readers.requirements",
@@ -169,7 +235,7 @@ READERS: tuple[Reader, ...] = (
         "auditor.readers.env_file",
         (".env", ".env.*", "*.env", "env.*.example"),
         "environment files",
-        "definitions, for the files beside them that use them",
+        "definitions, for the files beside them that use them; engine images among their values",
         "variables inside values",
         needles=(),
     ),
