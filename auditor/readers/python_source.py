@@ -1,0 +1,337 @@
+"""Python files: launches in lists, command texts and `Engine(...)` calls, images and packages of deployment code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from auditor.errors import ReadError
+from auditor.launch.images import is_watched, parse_reference
+from auditor.launch.parse import LaunchContext, entry_of, mapping_launch
+from auditor.launch.script import command_facts, script_facts
+from auditor.model.facts import Definition, Fact, Gpu, Hole, ImageReference, Unresolved, Value
+from auditor.model.spans import SourceFile, Span
+from auditor.syntax.python_strings import Offsets, Resolver, mapped_of, pieces_of, word_of
+from auditor.syntax.requirement_lines import requirement_of_word
+from auditor.syntax.words import Word
+
+MAX_DEPTH = 400  # levels of nesting that are looked into; deeper source is generated data
+_ENGINE_CALLS = {"Engine", "Runtime", "ServerArgs", "AsyncEngine"}
+_INSTALLS = re.compile(r"(?:^|_)(?:pip_install|uv_pip_install|python_packages|install_packages)$")
+_PACKAGE_KEYS = {"pip", "packages", "python_packages", "requirements", "dependencies", "pip_packages", "conda"}
+_RUNS = {
+    "system", "popen", "Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput", "execv",
+    "execvp", "run_commands", "run_command", "execute", "create_subprocess_shell", "create_subprocess_exec", "spawn",
+    "exec", "exec_command", "sh", "bash", "cmd", "shell", "dockerfile_commands", "popen_launch_server", "split",
+}  # fmt: skip
+_COMMAND_NAMES = re.compile(r"cmd|command|script|launch|entrypoint|args|setup|run", re.IGNORECASE)
+_COMMAND = re.compile(
+    r"\s*(?:\S+=\S+\s+)*(?:exec\s+|sudo\s+|nohup\s+|cd\s+\S+\s*&&\s*)?(?:\S*python[\d.]*|sglang|pip3?|uv|docker|srun|git|bash|sh)\s"
+)
+_IMAGE = re.compile(r"[a-z0-9][\w.-]*(?::\d+)?(?:/[\w.-]+)+(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?", re.IGNORECASE)
+_TALKS = {
+    "print",
+    "log",
+    "info",
+    "warning",
+    "warn",
+    "error",
+    "debug",
+    "exception",
+    "critical",
+    "add_argument",
+    "write",
+    "echo",
+    "secho",
+}
+_GPU_KEYS = {"gpu", "gpu_type", "accelerator", "accelerator_type", "gpus"}
+_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|conftest\.py|test_[^/]*\.py|[^/]*_test\.py)(?:/|$)", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Module:
+    source: SourceFile
+    offsets: Offsets
+    constants: dict[str, tuple[Value, Span, ast.expr]] = field(default_factory=dict)
+    engine_names: set[str] = field(default_factory=set)
+    gpu: Gpu | None = None
+    taken: list[Span] = field(default_factory=list)
+    test: bool = False
+
+
+def read(source: SourceFile) -> Iterator[Fact]:
+    """The facts of one module. Raises `ReadError` where Python cannot parse it."""
+    try:
+        tree = ast.parse(source.text)
+    except SyntaxError as error:
+        offset = source.offset(error.lineno or 1, error.offset or 1)
+        raise ReadError(f"not valid Python 3: {error.msg}", offset) from None
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise ReadError(f"cannot be parsed as Python: {error}", limit=isinstance(error, RecursionError)) from None
+    module = _Module(source, Offsets(source), test=bool(_TESTS.search(source.path)))
+    _collect(tree, module)
+    yield from _walk(tree.body, module, "", None, 0)
+
+
+def _collect(tree: ast.Module, module: _Module) -> None:
+    """Module constants, the names that mean the engine, and the one accelerator that the module names."""
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, expression = statement.targets[0], statement.value
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            target, expression = statement.target, statement.value
+        else:
+            continue
+        value = _value(expression, module) if isinstance(target, ast.Name) else None
+        if isinstance(target, ast.Name) and value is not None:
+            module.constants[target.id] = (value, _inner_span(expression, module), expression)
+    gpus: list[Gpu] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            module.engine_names.update(
+                (name.asname or name.name) for name in node.names if name.name.split(".")[0] == "sglang"
+            )
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sglang":
+            module.engine_names.update(name.asname or name.name for name in node.names)
+        elif isinstance(node, ast.Call):
+            gpus.extend(_gpus(node, module))
+    if len({(gpu.type, gpu.count) for gpu in gpus}) == 1:
+        module.gpu = gpus[0]
+
+
+def _gpus(call: ast.Call, module: _Module) -> Iterator[Gpu]:
+    for keyword in call.keywords:
+        value = keyword.value
+        if keyword.arg in _GPU_KEYS:
+            text = _value(value, module)
+            if isinstance(text, str) and re.search(r"[A-Za-z]", text):
+                kind, _, number = text.partition(":")
+                yield Gpu(kind, int(number) if number.isdigit() else None, _inner_span(value, module))
+        elif keyword.arg == "resources" and isinstance(value, ast.Dict):
+            known = {
+                key.value: item
+                for key, item in zip(value.keys, value.values, strict=True)
+                if isinstance(key, ast.Constant)
+            }
+            named = _value(known["gpu_type"], module) if "gpu_type" in known else None
+            count = _value(known["gpu"], module) if "gpu" in known else None
+            if isinstance(named, str):
+                plain = (
+                    count
+                    if isinstance(count, int)
+                    else int(count)
+                    if isinstance(count, str) and count.isdigit()
+                    else None
+                )
+                yield Gpu(named, plain, _inner_span(known["gpu_type"], module))
+
+
+def _inner_span(node: ast.expr, module: _Module) -> Span:
+    if isinstance(node, (ast.Constant, ast.JoinedStr)) and not (
+        isinstance(node, ast.Constant) and not isinstance(node.value, str)
+    ):
+        return word_of(node, module.offsets, _hole_of(module)).span
+    return module.offsets.span(node)
+
+
+def _hole_of(module: _Module) -> Resolver:
+    def hole(expression: str) -> Hole:
+        known = module.constants.get(expression)
+        if known is not None and len(module.constants) < 10_000:
+            return Hole(expression, known[0], known[1])
+        return Hole(expression)
+
+    return hole
+
+
+def _value(node: ast.expr, module: _Module) -> Value | None:
+    """A literal, a module constant, `os.environ.get(NAME, default)`, `str(...)`; another expression is a hole."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, (str, int, float, bool)) else None
+    if isinstance(node, ast.JoinedStr):
+        return word_of(node, module.offsets, _hole_of(module)).value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        return -node.operand.value if isinstance(node.operand.value, (int, float)) else None
+    if isinstance(node, ast.Name) and node.id in module.constants:
+        value, span, _ = module.constants[node.id]
+        return Unresolved(node.id, (Hole(node.id, value, span),))
+    if isinstance(node, ast.Call):
+        name = _dotted(node.func)
+        if name in ("os.environ.get", "os.getenv", "environ.get", "getenv") and node.args:
+            key = node.args[0]
+            default = _value(node.args[1], module) if len(node.args) > 1 else None
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                text = module.source.text[slice(*module.offsets.ends(node))]
+                return Unresolved(text, (Hole(key.value, default),))
+        if name in ("str", "int", "float") and len(node.args) == 1:
+            return _value(node.args[0], module)
+    if isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda)):
+        return None
+    text = module.source.text[slice(*module.offsets.ends(node))]
+    return Unresolved(text, (Hole(text),)) if text else None
+
+
+def _dotted(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _word(node: ast.expr, module: _Module) -> Word | None:
+    if isinstance(node, ast.Starred):
+        return None
+    if (isinstance(node, ast.Constant) and isinstance(node.value, str)) or isinstance(node, ast.JoinedStr):
+        return word_of(node, module.offsets, _hole_of(module))
+    value = _value(node, module)
+    if value is None:
+        return None
+    span = module.offsets.span(node)
+    value = value if isinstance(value, (str, Unresolved)) else str(value)
+    return Word(value, span, module.source.slice(span))
+
+
+def _walk(nodes: Sequence[ast.AST], module: _Module, scope: str, call: str | None, depth: int) -> Iterator[Fact]:
+    """`call` names the call or target that a value goes to, `None` where it goes nowhere."""
+    if depth > MAX_DEPTH:
+        raise ReadError(f"source nested over {MAX_DEPTH} levels", limit=True)
+    for node in nodes:
+        yield from _visit(node, module, scope, call, depth)
+
+
+def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: int) -> Iterator[Fact]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        inner = f"{scope}.{node.name}" if scope else node.name
+        yield from _walk([*node.decorator_list, *node.body], module, inner, None, depth + 1)
+        return
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return  # a docstring, or text that goes nowhere
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        name = _dotted(target).rpartition(".")[2] if isinstance(target, (ast.Name, ast.Attribute)) else ""
+        if node.value is not None:
+            yield from _visit(node.value, module, scope, f"={name}", depth + 1)
+        return
+    if isinstance(node, ast.Call):
+        yield from _call(node, module, scope, call, depth)
+        return
+    if isinstance(node, (ast.List, ast.Tuple)):
+        words = [word for word in (_word(element, module) for element in node.elts) if word is not None]
+        if entry_of(words) is not None:
+            yield from _launch(words, node, module, scope)
+            return
+        for element in node.elts:
+            yield from _visit(element, module, scope, call, depth + 1)
+        return
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+            yield from _visit(value, module, scope, f"={name}" if name else call, depth + 1)
+        return
+    if isinstance(node, (ast.Constant, ast.JoinedStr)):
+        yield from _text(node, module, scope, call)
+        return
+    if isinstance(node, ast.Compare):
+        return  # a text that something is compared with is not what runs
+    yield from _walk(list(ast.iter_child_nodes(node)), module, scope, call, depth + 1)
+
+
+def _launch(words: list[Word], node: ast.expr, module: _Module, scope: str) -> Iterator[Fact]:
+    for fact in command_facts(words, module.source, LaunchContext(scope=scope, gpu=module.gpu)):
+        yield fact
+        module.taken.append(fact.span)
+
+
+def _call(node: ast.Call, module: _Module, scope: str, outer: str | None, depth: int) -> Iterator[Fact]:
+    name = _dotted(node.func)
+    last = name.rpartition(".")[2]
+    if isinstance(node.func, ast.Attribute):
+        last = node.func.attr
+        yield from _visit(node.func.value, module, scope, None, depth + 1)  # what stands before `.run_commands(...)`
+    root = name.partition(".")[0] or "?"
+    if last in _ENGINE_CALLS and node.keywords and root in module.engine_names:
+        yield _engine(node, last, module, scope)
+        return
+    if last in _TALKS and last not in _RUNS:
+        return
+    if _INSTALLS.search(last):
+        for argument in node.args:
+            for element in argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]:
+                word = _word(element, module)
+                found = requirement_of_word(word, module.source, scope) if word is not None else None
+                if found is not None:
+                    yield found
+        return
+    words = [word for word in (_word(argument, module) for argument in node.args) if word is not None]
+    if entry_of(words) is not None and len(words) > 2:
+        yield from _launch(words, node, module, scope)
+        return
+    for argument in node.args:
+        yield from _visit(argument, module, scope, last, depth + 1)
+    for keyword in node.keywords:
+        yield from _visit(keyword.value, module, scope, f"={keyword.arg or ''}", depth + 1)
+
+
+def _engine(node: ast.Call, last: str, module: _Module, scope: str) -> Fact:
+    entries = []
+    for keyword in node.keywords:
+        value = _value(keyword.value, module) if keyword.arg else None
+        if keyword.arg and value is not None:
+            start, end = module.offsets.ends(keyword)
+            entries.append((keyword.arg, value, module.source.span(start, end)))
+    context = LaunchContext(scope=scope, gpu=module.gpu)
+    return mapping_launch(entries, module.source, module.offsets.span(node), context, entrypoint=f"sglang.{last}")
+
+
+def _text(node: ast.Constant | ast.JoinedStr, module: _Module, scope: str, call: str | None) -> Iterator[Fact]:
+    """One text: an image, a requirement, or a command, by its whole shape and by where it goes."""
+    if isinstance(node, ast.Constant) and not isinstance(node.value, str):
+        return
+    source, offsets = module.source, module.offsets
+    word = word_of(node, offsets, _hole_of(module))
+    text = word.text
+    if "sglang" not in text.lower() and "install" not in text:
+        return
+    target = (call or "").lstrip("=")
+    if isinstance(word.value, str) and _IMAGE.fullmatch(text):
+        parts = parse_reference(text)
+        if not module.test and is_watched(text) and (parts.tag or parts.digest or call in ("from_registry", "Image")):
+            yield ImageReference(text, scope, word.span)
+        return
+    if (
+        isinstance(word.value, Unresolved)
+        and call is not None
+        and re.match(r"[\w.-]+(?:/[\w.{}-]+)*/sglang[\w-]*:", text)
+    ):
+        if not module.test:
+            yield ImageReference(word.value, scope, word.span)
+        return
+    if re.match(r"sglang(?:\[[^\]]*\])?\s*(?:[=<>!~]=?|@\s)", text, re.IGNORECASE) and call is not None:
+        found = requirement_of_word(word, source, scope)
+        if found is not None and not module.test:
+            yield found
+        return
+    if (
+        target in _PACKAGE_KEYS
+        and call is not None
+        and call.startswith("=")
+        and re.fullmatch(r"sglang(?:\[[^\]]*\])?", text)
+    ):
+        found = requirement_of_word(word, source, scope)
+        if found is not None and not module.test:
+            yield found
+        return
+    runs = call is not None and (target in _RUNS or _COMMAND_NAMES.search(target) is not None)
+    if runs and re.search(r"\s", text) and (_COMMAND.match(text) or "\n" in text):
+        pieces = pieces_of(node, offsets)
+        variables = {
+            re.sub(r"\W+", "_", name).strip("_"): Definition(name, value, "python", "", span)
+            for name, (value, span, _) in module.constants.items()
+        }
+        context = LaunchContext(scope=scope, gpu=module.gpu, variables=variables)
+        yield from script_facts(mapped_of(pieces, offsets.ends(node)[1]), source, context)
