@@ -247,6 +247,8 @@ READERS: tuple[Reader, ...] = (
         "the prefill and decode doors, and the admission guards that are defined and asked",
         "everything else in Python files, which other readers and the code rules look at",
         needles=(b"class schedulerdisaggregation", b"def is_unadmitted_reject", b"def _retire_aborted_prefill_result"),
+    ),
+    Reader(
         "python-source",
         "auditor.readers.python_source",
         ("*.py",),
