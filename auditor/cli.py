@@ -32,9 +32,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("gate", "auditor.commands.gate", "pool against context, read from the running engine; fails closed"),
     Command("canary", "auditor.commands.canary", "content check of a running engine with sentinels at the limit"),
+    Command("latency", "auditor.commands.latency", "long prompts that answer too fast, from request logs"),
     Command("rules", "auditor.commands.rules", "list the rules"),
-    Command("gate", "auditor.commands.gate", "pool against context, read from the engine that runs"),
-    Command("canary", "auditor.commands.canary", "sentinels at the limit and past it, sent to the engine that runs"),
     Command("explain", "auditor.commands.explain", "one rule: why, what to do, bad and good examples"),
 )
 

@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 
     from auditor.live.http import Access, Secret
     from auditor.live.outcome import Result, exit_code, verdict
-    from auditor.live.render import document, say, terminal, wants_colour
+    from auditor.live.render import document, say, terminal, terminal_width, wants_colour
     from auditor.live.targets import target
 
     front = target("unknown", options.url)
@@ -126,7 +126,16 @@ def run(options: argparse.Namespace) -> int:
         if limits is not None:
             head.append(f"  first refused length {limits.limit:,}  context {limits.context:,}")
         tail = _texts(made) if options.show_text else []
-        report = terminal("canary", outcome, code, results, head=head, tail=tail, colour=wants_colour(options.output))
+        report = terminal(
+            "canary",
+            outcome,
+            code,
+            results,
+            head=head,
+            tail=tail,
+            colour=wants_colour(options.output),
+            width=terminal_width(options.output),
+        )
     with document_stream(options.output) as stream:
         stream.write(report)
     return code

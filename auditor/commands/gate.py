@@ -11,7 +11,7 @@ from auditor.live.options import (
     add_access_options,
     add_output_options,
     factor,
-    positive_seconds,
+    positive,
     seconds,
     token,
     tokens,
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="try connection failures again, and wait until all workers agree, for this long (default 0)",
     )
     parser.add_argument(
-        "--interval", type=positive_seconds, default=5.0, metavar="SECONDS", help="pause between two tries (default 5)"
+        "--interval", type=positive, default=5.0, metavar="SECONDS", help="pause between two tries (default 5)"
     )
     add_access_options(parser, timeout=10.0)
     add_output_options(parser)
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     from auditor.live.gate import Criteria, agree, front_limit, judge
     from auditor.live.http import Access, Secret
     from auditor.live.outcome import exit_code, verdict
-    from auditor.live.render import document, say, terminal, wants_colour
+    from auditor.live.render import document, say, terminal, terminal_width, wants_colour
     from auditor.live.server_info import read_worker
     from auditor.live.targets import Observation, observe, target
 
@@ -141,6 +141,7 @@ def run(options: argparse.Namespace) -> int:
             code,
             results,
             colour=wants_colour(options.output),
+            width=terminal_width(options.output),
             head=[_line(worker) for worker in workers],
             tail=[f"limit to configure at the front: {shown}"],
         )

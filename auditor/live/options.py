@@ -12,8 +12,8 @@ from auditor.errors import UsageError
 TOKEN_VARIABLE = "AUDITOR_TOKEN"  # noqa: S105 (the name of a variable, not a token)
 
 
-def positive_seconds(text: str) -> float:
-    """A finite number of seconds above zero."""
+def positive(text: str) -> float:
+    """A finite number above zero."""
     value = _number(text)
     if value <= 0:
         raise argparse.ArgumentTypeError("must be above 0")
@@ -69,7 +69,7 @@ def add_access_options(parser: argparse.ArgumentParser, timeout: float) -> None:
     """How to reach the engine: time limit, token, CA file."""
     parser.add_argument(
         "--timeout",
-        type=positive_seconds,
+        type=positive,
         default=timeout,
         metavar="SECONDS",
         help=f"time limit of one request, answer included (default {timeout:g})",

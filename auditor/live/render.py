@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from auditor.live.outcome import SCHEMA_VERSION, Result, Status, Verdict
@@ -39,8 +41,10 @@ def terminal(
     head: Sequence[str] = (),
     tail: Sequence[str] = (),
     colour: bool = False,
+    width: int | None = None,
 ) -> str:
-    """The report for people: the verdict, what was looked at, the failures first, what to do."""
+    """The report for people: the verdict, what was looked at, the failures first, what to do. `width` wraps messages;
+    `None` (a log, a pipe) leaves each on one line."""
     word: Status = outcome
     lines = [f"auditor {command}: {paint(WORDS[word], word, colour)} (exit {code})", ""]
     if head:
@@ -48,12 +52,27 @@ def terminal(
     for status in ORDER:
         for result in results:
             if result.status == status:
-                subject = f"{result.subject}: " if result.subject else ""
-                label = paint(f"{WORDS[status]:<9}", status, colour)
-                lines.append(f"  {label} {result.id:<20} {printable(subject + result.message)}".rstrip())
+                lines += _lines(result, colour, width)
     if tail:
         lines += ["", *tail]
     return "\n".join(lines) + "\n"
+
+
+def _lines(result: Result, colour: bool, width: int | None) -> list[str]:
+    label = paint(f"{WORDS[result.status]:<9}", result.status, colour)
+    message = printable(result.message)
+    subject = printable(result.subject)
+    if result.status == "pass" or not subject:
+        return [f"  {label} {result.id:<22} {subject + ': ' if subject else ''}{message}"]
+    body = textwrap.wrap(message, max(width - 12, 40)) if width is not None else [message]
+    return [f"  {label} {result.id:<22} {subject}", *(f"            {line}" for line in body)]
+
+
+def terminal_width(output: str | None) -> int | None:
+    """Columns of the terminal that the report goes to; `None` when it goes to a file, a pipe or a CI log."""
+    if output is not None or os.environ.get("CI") or not sys.stdout.isatty():
+        return None
+    return shutil.get_terminal_size((100, 24)).columns
 
 
 def paint(text: str, status: Status, colour: bool) -> str:
