@@ -24,7 +24,7 @@ _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:
 _DOMAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _DIGEST = re.compile(r"[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{32,}")
-_SCHEMES = ("docker://", "docker:", "oci://", "dockerd://", "podman://", "enroot://")
+_SCHEMES = ("docker://", "docker-image://", "docker:", "oci://", "dockerd://", "podman://", "enroot://")
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "compose",
         "auditor.readers.compose",
-        (*_YAML, "*compose*.json"),
+        _YAML,
         "Compose",
         "images, commands, environment, build arguments, devices, health checks; anchors, several merges, `extends`, "
         "`${NAME:-default}` with the `.env` beside the file",
@@ -69,7 +69,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "kubernetes",
         "auditor.readers.kubernetes",
-        (*_YAML, "*.json"),
+        _YAML,
         "Kubernetes manifests and custom resources",
         "containers by their shape in any resource: images in one key or several, commands, environment, probes, "
         "accelerators, group sizes; lists, ConfigMaps with scripts",
@@ -101,6 +101,34 @@ READERS: tuple[Reader, ...] = (
         "documents through a mask; values, `appVersion` and named templates joined with their use",
         "functions beyond the common ones, `range`, values from outside of the tree",
         needles=(b"sglang", b"sgl-dev", b".values.", b".chart.appversion"),
+        excludes=("*values*.yaml", "*values*.yml", "chart.yaml", "chart.yml"),
+    ),
+    Reader(
+        "kustomize",
+        "auditor.readers.kustomize",
+        ("kustomization.yaml", "kustomization.yml", "kustomization"),
+        "Kustomize",
+        "`images:` entries over the bases below them, inline patches",
+        "remote bases, replacements, generators and transformers of other kinds",
+        needles=(),
+    ),
+    Reader(
+        "hcl",
+        "auditor.readers.hcl",
+        ("*.tf", "*.tofu", "*.hcl", "*.nomad", "*.tfvars"),
+        "Terraform, OpenTofu, Nomad, docker-bake",
+        "images, commands, environment and devices by shape; variables, locals and `.tfvars`; bake arguments for the "
+        "Dockerfile of the target",
+        "what functions, modules and `for` expressions compute",
+    ),
+    Reader(
+        "json-other",
+        "auditor.readers.json_other",
+        ("*.json", "*.jsonc", "*.json5"),
+        "JSON by shape: manifests, compose, bake, task definitions, dev containers",
+        "engine images under any key, commands, environment, launches",
+        "prose, data sets",
+        excludes=("package.json", "package-lock.json", "pipfile.lock", "tsconfig*.json", "*.geojson"),
     ),
     Reader(
         "yaml-other",

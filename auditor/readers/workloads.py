@@ -28,7 +28,7 @@ from auditor.syntax.mapped import join
 from auditor.syntax.shell_lexer import KUBERNETES, SHELL, Dialect
 from auditor.syntax.shell_words import split_words
 from auditor.syntax.words import Word
-from auditor.syntax.yaml_nodes import ListNode, MapNode, Node, ScalarNode, documents
+from auditor.syntax.yaml_nodes import Entry, ListNode, MapNode, Node, ScalarNode, documents
 
 MAX_FACTS = 50_000  # of one file; no manifest seen has a tenth of it
 
@@ -59,6 +59,10 @@ _ENTRY = re.compile(r"sglang(?:\.|\s+)(?:launch_server|serve|bench_\w+|srt)|dyna
 _SHELLISH = re.compile(
     r"sglang|sgl-project|lmsysorg|docker\s+(?:run|pull|build)|srun|pip3?\s+install|git\s+clone", re.IGNORECASE
 )
+_COMMAND_KEY = re.compile(
+    r"command|cmd|script|run|install|setup|exec|shell|hook|start|user_?data|init|entry", re.IGNORECASE
+)
+_RUNS = re.compile(r"\b(?:pip3?|uv)\s+(?:pip\s+)?install\b|\bdocker\s+(?:run|pull)\b|\bgit\s+clone\b")
 _ROLE_WORD = re.compile(
     r"(?:[-_.]|\b)(?:prefill|decode|prefiller|decoder|worker|leader|p|d)(?:s|er)?(?=[-_.]|\Z)", re.I
 )
@@ -111,6 +115,7 @@ class Reading:
         if isinstance(node, ListNode):
             if key in _LINE_KEYS:
                 yield from self.lines(node, key, around)
+            yield from self.pairs(node, key, around)
             for item in node.items:
                 if not (isinstance(item, ScalarNode) and key.lower() in _PROSE_KEYS):
                     yield from self.node(item, key, around, depth + 1)
@@ -126,6 +131,27 @@ class Reading:
             yield from self.node(entry.value, name, around, depth + 1)
         for merged in node.merges:
             yield from self.node(merged, key, around, depth + 1)
+
+    def pairs(self, node: ListNode, key: str, around: Around) -> Iterator[Fact]:
+        """A list of `{name: ..., value: ...}`: what a mapping of names to values would say (environment, Helm
+        parameters of Argo CD and helmfile)."""
+        whole = MapNode(self.source, node.start, "")
+        whole.end = node.end
+        for item in node.items:
+            if not isinstance(item, MapNode):
+                return
+            name, value = item.get("name") or item.get("key"), item.get("value")
+            if isinstance(name, ScalarNode) and isinstance(value, ScalarNode):
+                whole.own.append(Entry(name, value))
+        if len(whole.own) < 1 or "sglang" not in self.source.text[node.start : node.end].lower():
+            return
+        for joined in joined_image(whole, key, around.scope, around.dialect, around.context.variables):
+            if family_of(joined.fact.reference) is not None:
+                self.used.update(id(scalar) for scalar in joined.used)
+                yield joined.fact
+        for entry in whole.own:
+            if isinstance(entry.value, ScalarNode) and id(entry.value) not in self.used:
+                yield from self.scalar(entry.value, entry.key.value, around)
 
     def lines(self, node: ListNode, key: str, around: Around) -> Iterator[Fact]:
         """A list of shell lines that run one after the other in one shell."""
@@ -294,9 +320,8 @@ class Reading:
         text = node.value
         context = replace(around.context, scope=around.scope)
         setting = re.match(r"([A-Za-z_][\w.-]*)=(?=\S+\Z)", text)
-        if (key in _SHELL_KEYS and not setting and _SHELLISH.search(text)) or (
-            _ENTRY.search(text) and " " in text.strip()
-        ):
+        runs = key in _SHELL_KEYS or (_COMMAND_KEY.search(key) is not None and _RUNS.search(text) is not None)
+        if (runs and not setting and _SHELLISH.search(text)) or (_ENTRY.search(text) and " " in text.strip()):
             yield from self.counted(script_facts(node.mapped, self.source, context, around.dialect))
             return
         if node.style in ("|", ">") and "\n" in text.strip() and _SHELLISH.search(text):
@@ -326,7 +351,7 @@ class Reading:
             yield from self.counted(script_facts(node.mapped, self.source, context, around.dialect))
             return
         if (
-            key.lower().endswith((".yaml", ".yml", ".json", "configv2", "config", "values", "manifest"))
+            key.lower().endswith((".yaml", ".yml", ".json", "configv2", "config", "values", "manifest", "patch"))
             and node.style == "|"
         ):
             yield from self.nested(node, around)

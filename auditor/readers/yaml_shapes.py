@@ -300,6 +300,9 @@ def accelerators_of(node: MapNode) -> Gpu | None:
                 number if isinstance(number, int) else None,
                 place.span if isinstance(place, ScalarNode) else None,
             )
+        device = resources.map("device")
+        if device is not None and re.search("gpu|accelerator", device.text("name") or ""):
+            return _device(device)
         found = _counted(resources)
         if found is not None:
             return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from auditor.model.facts import FactSet
+from auditor.model.facts import FactSet, ImageReference
 from auditor.model.spans import SourceFile
 
 MAX_ROUNDS = 8
@@ -22,4 +23,26 @@ def resolve(facts: FactSet, sources: Mapping[str, SourceFile]) -> FactSet:
         facts = fill_variables(facts, sources)
         if facts == before:
             break
-    return apply_overlays(facts, sources)
+    return apply_overlays(_without_definitions(facts), sources)
+
+
+def _without_definitions(facts: FactSet) -> FactSet:
+    """The images less those that only define what another one uses: the finding stands at the use, and shows them."""
+    used = {
+        (related.span, _name(image))
+        for image in facts.images
+        for related in image.related
+        if related.span != image.span and related.message.endswith("is set here")
+    }
+    kept = tuple(image for image in facts.images if (image.span, _name(image)) not in used)
+    return replace(facts, images=kept)
+
+
+def _name(image: ImageReference) -> str:
+    return (
+        image.reference
+        if isinstance(image.reference, str)
+        else image.reference.text
+        if hasattr(image.reference, "text")
+        else ""
+    )

@@ -43,6 +43,13 @@ class ScalarNode:
         if MASK in value:
             self.value = self.mapped.text
 
+    @classmethod
+    def placed(cls, source: SourceFile, value: str, style: str, start: int, end: int, mapped: Mapped) -> ScalarNode:
+        """A scalar of another format, whose place is known already."""
+        node = cls(source, "", "", style, start, end, "")
+        node.value, node._mapped = value, mapped
+        return node
+
     @property
     def mapped(self) -> Mapped:
         """The value with the place of each character."""

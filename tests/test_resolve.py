@@ -1,0 +1,186 @@
+"""Definitions in one file, uses in another: what an audit of the tree says, and where it says it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from auditor.config import Config
+from tests.trees import lay, scan_tree
+
+POD = "apiVersion: v1\nkind: Pod\nspec: {{containers: [{{name: a, image: {image}}}]}}\n"
+DEPLOY = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: x}
+spec: {template: {spec: {containers: [{name: s, image: IMAGE}]}}}
+"""
+CHART = "apiVersion: v2\nname: srv\nversion: 1.0.0\nappVersion: v0.5.19\n"
+HELPER = """\
+{{- define "srv.image" -}}
+{{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
+{{- if .Values.image.registry }}{{ .Values.image.registry }}/{{ end }}{{ .Values.image.repository }}:{{ $tag }}
+{{- end -}}
+"""
+
+TREES: dict[str, tuple[dict[str, str], list[tuple[str, str, str, list[str]]]]] = {
+    "an argument with a default": (
+        {"Dockerfile": "ARG TAG=v0.5.19\nFROM lmsysorg/sglang:${TAG}\n"},
+        [("Dockerfile", "lmsysorg/sglang:${TAG}", "0.5.19", ["Dockerfile: v0.5.19"])],
+    ),
+    "a build argument of compose": (
+        {
+            "docker/Dockerfile": "ARG TAG=latest\nFROM lmsysorg/sglang:${TAG}\n",
+            "compose.yaml": "services: {a: {build: {context: docker, args: {TAG: v0.5.20}}}}  # sglang\n",
+        },
+        [("docker/Dockerfile", "lmsysorg/sglang:${TAG}", "0.5.20", ["compose.yaml: v0.5.20"])],
+    ),
+    "a whole image as a build argument is reported once, at its use": (
+        {
+            "Dockerfile": "ARG BASE\nFROM ${BASE}\n# sglang\n",
+            "compose.yaml": "services: {a: {build: {context: ., args: [BASE=lmsysorg/sglang:v0.5.20]}}}\n",
+        },
+        [("Dockerfile", "${BASE}", "0.5.20", ["compose.yaml: lmsysorg/sglang:v0.5.20"])],
+    ),
+    "a build argument of a bake file": (
+        {
+            "Dockerfile": "ARG TAG\nFROM lmsysorg/sglang:${TAG}\n",
+            "docker-bake.hcl": 'variable "T" { default = "v0.5.18" }\ntarget "sglang" { args = { TAG = T } }\n',
+        },
+        [("Dockerfile", "lmsysorg/sglang:${TAG}", "0.5.18", ["docker-bake.hcl: T", "docker-bake.hcl: v0.5.18"])],
+    ),
+    "an env file beside compose": (
+        {
+            "compose.yaml": "services: {a: {image: 'lmsysorg/sglang:${TAG:-v0.5.23}'}}\n",
+            ".env": "# tag\nTAG=v0.5.19\n",
+        },
+        [("compose.yaml", "lmsysorg/sglang:${TAG:-v0.5.23}", "0.5.19", [".env: v0.5.19"])],
+    ),
+    "a sample does not beat a default": (
+        {
+            "compose.yaml": "services: {a: {image: 'lmsysorg/sglang:${TAG:-v0.5.18}'}}\n",
+            ".env.example": "TAG=v0.5.23\n",
+        },
+        [("compose.yaml", "lmsysorg/sglang:${TAG:-v0.5.18}", "0.5.18", [])],
+    ),
+    "a ring of variables ends": (
+        {"Dockerfile": "ARG A=${B}\nARG B=${A}\nARG C=${C}\nFROM lmsysorg/sglang:${B}\n"},
+        [("Dockerfile", "lmsysorg/sglang:${B}", "variable", ["Dockerfile: ${A}", "Dockerfile: ${B}"])],
+    ),
+    "template, values and appVersion": (
+        {
+            "c/Chart.yaml": CHART,
+            "c/values.yaml": 'image:\n  repository: lmsysorg/sglang\n  tag: ""\n',
+            "c/templates/d.yaml": DEPLOY.replace(
+                "IMAGE", '"{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"'
+            ),
+        },
+        [("c/Chart.yaml", "v0.5.19", "0.5.19", ["c/templates/d.yaml", "c/values.yaml: lmsysorg/sglang"])],
+    ),
+    "a named template": (
+        {
+            "c/Chart.yaml": CHART,
+            "c/values.yaml": "image: {registry: r.example, repository: lmsysorg/sglang, tag: v0.5.18}\n",
+            "c/templates/_helpers.tpl": HELPER,
+            "c/templates/d.yaml": DEPLOY.replace("IMAGE", '{{ include "srv.image" . }}') + "# sglang\n",
+        },
+        [
+            (
+                "c/values.yaml",
+                "v0.5.18",
+                "0.5.18",
+                ["c/templates/d.yaml", "c/values.yaml: r.example", "c/values.yaml: lmsysorg/sglang"],
+            )
+        ],
+    ),
+    "an overlay that sets the tag alone": (
+        {
+            "c/Chart.yaml": CHART,
+            "c/values.yaml": "image: {repository: lmsysorg/sglang, tag: v0.5.23}\n",
+            "c/values-prod.yaml": "image: {tag: v0.5.17}\n",
+            "c/templates/d.yaml": DEPLOY.replace("IMAGE", '"{{ .Values.image.repository }}:{{ .Values.image.tag }}"'),
+        },
+        [("c/values-prod.yaml", "v0.5.17", "0.5.17", ["c/templates/d.yaml", "c/values.yaml: lmsysorg/sglang"])],
+    ),
+    "an overlay of kustomize beats its base": (
+        {
+            "base/kustomization.yaml": "resources: [pod.yaml]\n",
+            "base/pod.yaml": POD.format(image="lmsysorg/sglang:v0.5.9"),
+            "prod/kustomization.yaml": ("resources: [../base]\nimages:\n- name: lmsysorg/sglang\n  newTag: v0.5.19\n"),
+        },
+        [("prod/kustomization.yaml", "v0.5.19", "0.5.19", ["base/pod.yaml: lmsysorg/sglang:v0.5.9"])],
+    ),
+    "a safe overlay makes the base quiet": (
+        {
+            "base/kustomization.yaml": "resources: [pod.yaml]\n",
+            "base/pod.yaml": POD.format(image="lmsysorg/sglang:v0.5.9"),
+            "prod/kustomization.yaml": "resources: [../base]\nimages: [{name: lmsysorg/sglang, newTag: v0.5.23}]\n",
+        },
+        [],
+    ),
+    "a new name keeps the tag of the base": (
+        {
+            "base/kustomization.yaml": "resources: [pod.yaml]\n",
+            "base/pod.yaml": POD.format(image="engine:v0.5.9"),
+            "prod/kustomization.yaml": "resources: [../base]\nimages: [{name: engine, newName: lmsysorg/sglang}]\n",
+        },
+        [("prod/kustomization.yaml", "lmsysorg/sglang", "0.5.9", ["base/pod.yaml: engine:v0.5.9"])],
+    ),
+    "a variable of a role": (
+        {
+            "roles/s/defaults/main.yml": "sglang_image: lmsysorg/sglang:v0.5.16\n",
+            "roles/s/tasks/main.yml": '- docker_container: {name: a, image: "{{ sglang_image }}"}\n',
+        },
+        [
+            (
+                "roles/s/tasks/main.yml",
+                "{{ sglang_image }}",
+                "0.5.16",
+                ["roles/s/defaults/main.yml: lmsysorg/sglang:v0.5.16"],
+            )
+        ],
+    ),
+    "a variable of terraform": (
+        {
+            "m/variables.tf": 'variable "image" { default = "lmsysorg/sglang:v0.5.15" }\n',
+            "m/main.tf": 'resource "x" "sglang" { image = var.image }\n',
+        },
+        [("m/main.tf", "var.image", "0.5.15", ["m/variables.tf: lmsysorg/sglang:v0.5.15"])],
+    ),
+    "a matrix of a workflow": (
+        {
+            ".github/workflows/t.yml": (
+                "on: push\njobs:\n  a:\n    strategy: {matrix: {v: [v0.5.19, v0.5.23]}}\n"
+                "    container: {image: 'lmsysorg/sglang:${{ matrix.v }}'}\n"
+            )
+        },
+        [
+            (
+                ".github/workflows/t.yml",
+                "v0.5.19",
+                "0.5.19",
+                [".github/workflows/t.yml: lmsysorg/sglang:${{ matrix.v }}"],
+            )
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_tree_says_its_images_where_they_are_to_be_changed(name: str, tmp_path: Path) -> None:
+    files, expected = TREES[name]
+    result = scan_tree(lay(files, tmp_path), Config(select=("sglang-vulnerable-image",)))
+    got = []
+    for finding in result.active:
+        source = result.sources[finding.span.path]
+        value = finding.properties["version"] or finding.properties["reason"]
+        related = [
+            related.span.path
+            if "/templates/" in related.span.path
+            else f"{related.span.path}: {result.sources[related.span.path].slice(related.span)}"
+            for related in finding.related
+        ]
+        got.append((finding.span.path, source.slice(finding.span), value, related))
+    assert got == expected
+    assert [problem for problem in result.problems if problem.kind == "internal"] == []
