@@ -185,6 +185,14 @@ def test_lengths_counted_by_usage_are_right_to_the_token_too() -> None:
     assert [length for length in cluster.requests if length > 1800][-6:] == [2042, 2043, 3024, 3071, 1836, 2041]
 
 
+def test_rounds_repeat_the_prompts_over_the_limit() -> None:
+    cluster = Cluster(*pair("0.5.22"))
+    with served(cluster) as where:
+        done = run("canary", *words(ALL, where), "--timeout", "5", "--rounds", "3", "--plants", "1", "--format", "json")
+    assert (done.code, cluster.requests.count(2042)) == (0, 3)
+    assert {one["name"] for one in done.report["requests"]} >= {"limit", "limit (2)", "limit (3)"}
+
+
 def test_the_same_seed_sends_the_same_prompts() -> None:
     bodies = []
     for _ in range(2):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -234,7 +236,22 @@ ROWS = (
     # Truncation.
     one("one server that cuts is told of", 0, auto_truncate=True, says="cut without a word"),
     two("a pair that cuts", 1, "auto-truncate", auto_truncate=True),
-    two("a pair that does not say whether it cuts", 3, "auto-truncate", drop=("allow_auto_truncate",)),
+    two("a pair that does not say whether it cuts", 3, "auto-truncate", drop=("allow_auto_truncate", "launch_command")),
+    two("the command line says that it does not cut", 0, drop=("allow_auto_truncate",)),
+    two(
+        "the command line says that it cuts",
+        1,
+        "auto-truncate",
+        drop=("allow_auto_truncate",),
+        more={"launch_command": "--model-path org/toy --allow-auto"},
+    ),
+    two(
+        "a file of arguments may say it",
+        3,
+        "auto-truncate",
+        drop=("allow_auto_truncate",),
+        more={"launch_command": "--config engine.yaml"},
+    ),
     # Pairs.
     two("a pair in order", 0),
     two("the page size differs", 1, "agree-page-size", decode={"page_size": 32}),
@@ -265,6 +282,15 @@ ROWS = (
         also_undecided=("answer",),
     ),
     # Trouble.
+    one("a slow answer is an answer", 0, faults=Faults(delay=0.3)),
+    one("numbers of a size that nothing has", 3, "pool", more={"max_total_num_tokens": 10**400, "internal_states": []}),
+    one(
+        "ranks with names that are none",
+        3,
+        "ranks",
+        more={"dp_size": 2},
+        faults=Faults(paths=("/v1/loads",), body=b'{"loads": [{"dp_rank": [1], "max_total_num_tokens": 1e999}, 7]}'),
+    ),
     one(
         "nobody answers in time",
         3,
@@ -450,6 +476,55 @@ def test_a_proxy_that_cannot_be_used_is_one_line_without_its_password(monkeypatc
     monkeypatch.setenv("ALL_PROXY", "socks5://user:hunter2@127.0.0.1:1")
     done = run("gate", "http://127.0.0.1:9")
     assert (done.code, done.err.count("\n"), "hunter2" in done.err) == (2, 1, False)
+
+
+def test_every_address_of_a_name_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = [(2, 1, 6, "", ("127.0.0.1", 0)), (2, 1, 6, "", ("127.0.0.2", 0)), (2, 1, 6, "", ("127.0.0.1", 0))]
+
+    async def resolve(_: object, name: str, port: int, **options: object) -> list[object]:
+        return list(addresses) if name == "prefill.test" else []
+
+    monkeypatch.setattr("asyncio.base_events.BaseEventLoop.getaddrinfo", resolve)
+    with serve(Cluster(replace(GOOD))) as worker:
+        port = worker.url.rsplit(":", 1)[1]
+        done = run("gate", f"http://prefill.test:{port}", "--all-addresses", "--format", "json", "--timeout", "2")
+        gone = run("gate", f"http://gone.test:{port}", "--all-addresses", "--format", "json", "--timeout", "2")
+    named = {one["subject"] for one in done.report["results"] if one["id"] == "answer"}
+    assert {one["name"] for one in done.report["workers"]} == {f"http://prefill.test:{port} [127.0.0.1]"}
+    assert (done.code, named) == (3, {f"http://prefill.test:{port} [127.0.0.2]"})
+    assert {request.headers["host"] for request in worker.seen} == {f"prefill.test:{port}"}
+    assert (gone.code, "does not resolve" in gone.out) == (3, True)
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate of its own for 127.0.0.1, with its key."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("no openssl on this machine: the TLS tests need it to make a certificate")
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    subprocess.run(
+        [program, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
+         "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True,
+    )  # fmt: skip
+    return cert, key
+
+
+def test_a_certificate_is_checked(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    with serve(Cluster(replace(GOOD)), tls=(cert, key)) as worker:
+        assert worker.url.startswith("https://")
+        refused = run("gate", worker.url, "--format", "json")
+        trusted = run("gate", worker.url, "--ca-file", str(cert), "--format", "json")
+        other_name = run(
+            "gate", worker.url.replace("127.0.0.1", "localhost"), "--ca-file", str(cert), "--format", "json"
+        )
+        nothing = run("gate", worker.url, "--ca-file", str(tmp_path / "missing.pem"))
+        plain = run("gate", worker.url.replace("https:", "http:"), "--format", "json", "--timeout", "2")
+    assert (refused.code, "not trusted" in refused.out) == (3, True)
+    assert trusted.code == 0
+    assert (other_name.code, other_name.undecided()) == (3, {"answer"})
+    assert (nothing.code, nothing.err.count("\n")) == (2, 1)
+    assert plain.code == 3
 
 
 def test_the_report_goes_to_a_file_whole(tmp_path: Path) -> None:

@@ -97,6 +97,10 @@ ROWS = (
     Row("zeros are no times", 0, lambda: log() + at(700_000, 0.0, 400), said="zero time"),
     Row("failed requests are no answers", 0, lambda: log() + at(700_000, 0.02, 400, status=400), said="failed request"),
     Row("requests that the log calls errors", 0, lambda: log() + at(700_000, 0.02, 400, status="error")),
+    Row("refused prompts in the engine's log", 0, lambda: log(engine) + [
+        engine(700_000, 0.02, finish_reason={"type": "abort", "status_code": 400}) for _ in range(400)]),
+    Row("errors by name", 0, lambda: log() + at(700_000, 0.02, 400, error={"message": "too long"})),
+    Row("an error that is none", 1, lambda: log() + at(700_000, 0.02, 400, error=None), FAST),
     Row("time in the queue is taken off", 1,
         lambda: at(8192, 0.5, queue_time_ms=0) + at(65536, 2.1, queue_time_ms=2000.0), FAST),
     # Too little.
@@ -111,7 +115,7 @@ ROWS = (
     Row("truncated lines", 1, lambda: [*log(leaks=over_the_limit), gateway(1, 1.0)[:40]], FAST, said="1 not JSON"),
     Row("lines of every kind", 1, lambda: ["INFO started", "", "[1, 2]", "{}", '{"a": ', "null", "\x00\xff", "9" * 5000,
         '{"prompt_tokens": "many", "ttft": null}', *log(leaks=over_the_limit)], FAST),
-    Row("nothing but other lines", 3, lambda: ["INFO started"] * 500),
+    Row("nothing but other lines", 3, lambda: ["INFO started"] * 500, said="name the fields"),
     Row("impossible figures", 0, lambda: [*log(), gateway(-5, 1.0), gateway(9000, -1.0),
         '{"ttft": NaN, "prompt_len": 9000}',
         '{"ttft": 1e999, "prompt_len": 9000}', '{"ttft": 1, "prompt_len": 1e300}'], said="5 impossible figures"),

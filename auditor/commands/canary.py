@@ -69,6 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"planting prompts (default: enough to fill the pool of decode once, at most {MAX_PLANTS})",
     )
     parser.add_argument(
+        "--rounds",
+        type=tokens,
+        default=1,
+        metavar="N",
+        help="how often the prompts over the limit are sent; more than once where a front has many workers (default 1)",
+    )
+    parser.add_argument(
         "--show-text", action="store_true", help="show what was generated; it may be somebody else's text"
     )
     add_access_options(parser, timeout=600.0)
@@ -161,7 +168,7 @@ async def _fly(
     state = Run(seed, place, limits, lambda text: say(text, options.quiet))
     apis: tuple[Api, ...] = ("completions", "generate", "chat") if options.api == "auto" else (options.api,)
     count = options.plants or plants_for(limits, MAX_PLANTS)
-    probes = plan(limits, count)
+    probes = plan(limits, count, options.rounds)
     total = sum(one.length for one in probes)
     say(f"{len(probes)} prompts, {total:,} prompt tokens to {place.front}", options.quiet)
     async with session(access) as open_session:

@@ -59,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the context length, for a document that does not hold it",
     )
     parser.add_argument(
+        "--all-addresses",
+        action="store_true",
+        help="ask every address that a host name stands for: all workers behind a headless service",
+    )
+    parser.add_argument(
         "--wait",
         type=seconds,
         default=0.0,
@@ -113,6 +118,7 @@ def run(options: argparse.Namespace) -> int:
         observe(
             targets,
             access,
+            all_addresses=options.all_addresses,
             wait=options.wait,
             interval=options.interval,
             agreed=lambda seen: agree(read(list(seen))),

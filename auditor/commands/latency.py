@@ -151,6 +151,11 @@ def _remarks(tally: Tally) -> list[Result]:
     from auditor.live.outcome import Result
 
     remarks = []
+    if tally.lines and not tally.samples:
+        text = (
+            "no line holds a length and a time that can be used; name the fields: --field length=... --field ttft=..."
+        )
+        remarks.append(Result("fields", "undecided", text))
     length = tally.paths.get("length")
     if length is not None and "meta_info" in length:
         text = (

@@ -95,9 +95,9 @@ class Run:
     tokenizer: str = ""
 
 
-def plan(limits: Limits, plants: int) -> tuple[Probe, ...]:
+def plan(limits: Limits, plants: int, rounds: int = 1) -> tuple[Probe, ...]:
     """The requests of a run, in order. Over-long prompts come right after the planting, before anything else is
-    written over what was planted."""
+    written over what was planted; several `rounds` of them reach several workers behind one front."""
     limit, context = limits.limit, limits.context
     longest = min(limit - 1, limits.edge or limit - 1)
 
@@ -107,12 +107,14 @@ def plan(limits: Limits, plants: int) -> tuple[Probe, ...]:
     probes = [Probe(f"plant {number + 1}", "plant", longest, 1) for number in range(plants)]
     # The last but one leaves room for enough output to show whose text it is.
     over = {"limit": limit, "limit + 1": limit + 1, f"context - {ROOM}": context - ROOM, "context - 1": context - 1}
-    seen: set[int] = set()
-    for name, length in over.items():
-        if length not in seen and limit <= length < context:
-            seen.add(length)
-            # Short enough that the front's own sum of prompt and output fits: the request must reach the scheduler.
-            probes.append(Probe(name, "over", length, max(min(ROOM, context - length), 1)))
+    for number in range(1, rounds + 1):
+        seen: set[int] = set()
+        for name, length in over.items():
+            if length not in seen and limit <= length < context:
+                seen.add(length)
+                again = f" ({number})" if number > 1 else ""
+                # Short enough that the front's own sum of prompt and output fits: it must reach the scheduler.
+                probes.append(Probe(name + again, "over", length, max(min(ROOM, context - length), 1)))
     probes.append(under("90 %", longest * 9 // 10))
     probes.append(under("limit - 1", limit - 1))
     if limits.edge is not None and limits.edge < limit - 1:

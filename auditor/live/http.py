@@ -105,20 +105,20 @@ class Session:
         self._client = client
         self._access = access
 
-    async def get(self, url: str) -> Answer:
-        """GET `url`."""
-        return await self._send("GET", url, None)
+    async def get(self, url: str, host: str | None = None) -> Answer:
+        """GET `url`. `host` is the name to ask for where the URL holds one of its addresses."""
+        return await self._send("GET", url, None, host)
 
     async def post(self, url: str, document: object) -> Answer:
         """POST `document` as JSON to `url`."""
-        return await self._send("POST", url, json.dumps(document, separators=(",", ":")).encode())
+        return await self._send("POST", url, json.dumps(document, separators=(",", ":")).encode(), None)
 
-    async def _send(self, method: str, url: str, content: bytes | None) -> Answer:
+    async def _send(self, method: str, url: str, content: bytes | None, host: str | None) -> Answer:
         limit = self._access.timeout
         try:
             # One deadline over connect, redirects and every byte: a peer that drips headers would never trip a
             # timeout that starts anew with each read.
-            return await asyncio.wait_for(self._follow(method, url, content), timeout=limit)
+            return await asyncio.wait_for(self._follow(method, url, content, host), timeout=limit)
         except (asyncio.TimeoutError, TimeoutError, httpx.TimeoutException):
             raise NoAnswer("timeout", f"no complete answer within {limit:g} s") from None
         except httpx.ConnectError as error:
@@ -130,11 +130,17 @@ class Session:
         except httpx.HTTPError:
             raise NoAnswer("broken", "the answer is not valid HTTP") from None
 
-    async def _follow(self, method: str, url: str, content: bytes | None) -> Answer:
+    async def _follow(self, method: str, url: str, content: bytes | None, host: str | None) -> Answer:
+        headers = {"Content-Type": "application/json"} if content is not None else {}
+        extensions: dict[str, str] = {}
+        if host is not None:
+            headers["Host"] = host
+            extensions["sni_hostname"] = urlsplit(f"//{host}").hostname or host
         started = time.monotonic()
         for _ in range(MAX_REDIRECTS + 1):
-            headers = {"Content-Type": "application/json"} if content is not None else {}
-            async with self._client.stream(method, url, content=content, headers=headers) as response:
+            async with self._client.stream(
+                method, url, content=content, headers=headers, extensions=extensions
+            ) as response:
                 location = response.headers.get("location")
                 if response.status_code in (301, 302, 303, 307, 308) and location:
                     url = _redirect(method, url, location, response.status_code)

@@ -37,9 +37,14 @@ CANDIDATES: Mapping[Field, tuple[str, ...]] = {
         "request_tokens",
         "input_tokens",
         "prompt_tokens",
+        "num_prompt_tokens",
+        "prompt_token_count",
+        "prompt_tokens_count",
         "prompt_length",
         "prompt_len",
         "input_length",
+        "input_len",
+        "request_length",
         "usage.prompt_tokens",
         "usage.input_tokens",
         "gen_ai.usage.input_tokens",
@@ -51,13 +56,17 @@ CANDIDATES: Mapping[Field, tuple[str, ...]] = {
         "ttft_ms",
         "time_to_first_token_ms",
         "first_token_ms",
+        "prefill_ms",
         "ttft_us",
         "time_to_first_token_us",
         "ttft_seconds",
         "ttft_s",
         "ttft",
         "time_to_first_token_seconds",
+        "time_to_first_token_s",
         "time_to_first_token",
+        "first_token_seconds",
+        "first_token_s",
         "first_token_latency",
         "metrics.time_to_first_token_ms",
         "metrics.ttft_ms",
@@ -78,10 +87,24 @@ CANDIDATES: Mapping[Field, tuple[str, ...]] = {
         "out.meta_info.cached_tokens",
         "meta_info.cached_tokens",
     ),
-    "status": ("status_code", "http_status", "response_code", "status", "response.status"),
+    "status": (
+        "status_code",
+        "http_status",
+        "response_code",
+        "status",
+        "response.status",
+        "error",
+        "finish_reason",
+        "finish_reason.type",
+        "meta_info.finish_reason.type",
+        "out.meta_info.finish_reason.type",
+    ),
     "queue": ("queue_time_ms", "queue_ms", "queue_time", "out.meta_info.queue_time", "meta_info.queue_time"),
     "group": ("model", "model_name", "request.model", "gen_ai.request.model", "obj.model"),
 }
+
+
+FAILED = frozenset({"error", "failed", "aborted", "abort", "cancelled", "canceled", "timeout", "rejected"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,14 +262,19 @@ def _may_hold(document: dict[str, object], one: Place) -> bool:
 
 
 def _failed(document: dict[str, object], places: Sequence[Place]) -> bool:
+    """Whether the request was refused, broken off, or ended in an error: its first token was not one of an answer."""
     for one in places:
         value = _value(document, one.keys)
-        if isinstance(value, bool) or value is None:
-            continue
-        if isinstance(value, int):
-            return value >= 400
-        if isinstance(value, str):
-            return (value.isdigit() and int(value) >= 400) or value.lower() in ("error", "failed", "aborted")
+        if type(value) is int:
+            if value >= 400:
+                return True
+        elif type(value) is str:
+            if (value.isdigit() and int(value) >= 400) or value.lower() in FAILED:
+                return True
+            if value and one.keys[-1] == "error":
+                return True
+        elif value and one.keys[-1] == "error":
+            return True
     return False
 
 

@@ -16,6 +16,7 @@ from auditor.model.facts import Role
 
 Document = Mapping[str, object]
 
+LARGEST = 1 << 48  # no count of tokens, pages or ranks is larger
 Kind = Literal["server-info", "models", "loads"]
 
 
@@ -120,7 +121,7 @@ def read_worker(name: str, asked: Role, documents: Documents, context_length: in
         kv_cache_dtype=_text(info, "kv_cache_dtype"),
         model=_text(info, "model_path"),
         served_model=_text(info, "served_model_name"),
-        auto_truncate=_flag(info, "allow_auto_truncate"),
+        auto_truncate=_auto_truncate(info),
         transfer_backend=_text(info, "disaggregation_transfer_backend"),
         checksum=_flag(info, "disaggregation_enable_kv_checksum"),
     )
@@ -144,9 +145,9 @@ def needs_loads(info: Document) -> bool:
 
 def _count(document: Document, key: str) -> int | None:
     value = document.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
-        return None
-    return int(value) if value > 0 and float(value).is_integer() else None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < LARGEST else None
 
 
 def _text(document: Document, key: str) -> str | None:
@@ -159,10 +160,24 @@ def _flag(document: Document, key: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
+def _auto_truncate(info: Document) -> bool | None:
+    """The resolved argument; else what was asked for at the start (`launch_command`, 0.5.20 and later), where no file
+    of arguments could add to it."""
+    stated = _flag(info, "allow_auto_truncate")
+    command = _text(info, "launch_command")
+    if stated is not None or command is None:
+        return stated
+    words = command.split()
+    if any(word == "--config" or "allow_auto_truncate" in word for word in words):
+        return None
+    # The engine's parser takes every unique beginning of an option.
+    return any(word.startswith("--allow") and "--allow-auto-truncate".startswith(word) for word in words)
+
+
 def _role(info: Document) -> Role:
     # The engine writes the text "null" for a server that does both.
-    roles: dict[object, Role] = {"null": "unified", "prefill": "prefill", "decode": "decode"}
-    return roles.get(info.get("disaggregation_mode"), "unknown")
+    roles: dict[str | None, Role] = {"null": "unified", "prefill": "prefill", "decode": "decode"}
+    return roles.get(_text(info, "disaggregation_mode"), "unknown")
 
 
 def _states(info: Document) -> Sequence[object] | None:
@@ -177,12 +192,12 @@ def _ranks(info: Document, loads: Document | None) -> tuple[int | None, ...]:
         pools.append(_count(memory, "token_capacity") if isinstance(memory, Mapping) else None)
     listed = loads.get("loads") if loads is not None else None
     if isinstance(listed, list):
-        by_rank = {
-            entry.get("dp_rank", index): _count(entry, "max_total_num_tokens")
-            for index, entry in enumerate(listed)
-            if isinstance(entry, Mapping)
-        }
-        found = [by_rank[rank] for rank in sorted(key for key in by_rank if isinstance(key, int))]
+        by_rank: dict[int, int | None] = {}
+        for index, entry in enumerate(listed):
+            if isinstance(entry, Mapping):
+                rank = entry.get("dp_rank", index)
+                by_rank[rank if isinstance(rank, int) else index] = _count(entry, "max_total_num_tokens")
+        found = [by_rank[rank] for rank in sorted(by_rank)]
         if sum(pool is not None for pool in found) > sum(pool is not None for pool in pools):
             return tuple(found)
     return tuple(pools)

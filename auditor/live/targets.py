@@ -7,23 +7,28 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from auditor.errors import UsageError
 from auditor.live.http import MAX_BODY_BYTES, Access, Answer, NoAnswer, Session, base_url, session
 from auditor.live.server_info import Document, Documents, kind_of, needs_loads
 from auditor.model.facts import Role
 
+TCP = 6  # IPPROTO_TCP: one entry an address, not one a socket type
 AT_ONCE = 8  # requests under way: a gate over sixty ranks must not look like an attack
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One worker as the user named it: a URL, a path, or `-` for standard input."""
+    """One worker as the user named it: a URL, a path, or `-` for standard input. `host` is the host of a URL whose
+    name was replaced by one of its addresses."""
 
     role: Role
     text: str
     url: str | None
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +85,31 @@ def observe_saved(saved: Target) -> Observation:
 async def observe_running(open_session: Session, running: Target) -> Observation:
     """The documents of a running engine: `/server_info` (or its old name), `/v1/models`, and `/v1/loads` where
     `/server_info` does not show the pool of every rank."""
-    url = running.url or ""
     problems: list[str] = []
     info: Document | None = None
     models: Document | None = None
     loads: Document | None = None
+
+    async def get(path: str) -> Answer:
+        return await open_session.get(f"{running.url}{path}", running.host)
+
     try:
-        info = await _server_info(open_session, url)
+        # The new name first (0.5.6 and later), then the old one (0.4.6 and later, deprecated).
+        answer = await get("/server_info")
+        if answer.status in (404, 405):
+            answer = await get("/get_server_info")
+        info = _document(answer, "server-info")
     except NoAnswer as failure:
         problems.append(f"/server_info: {failure.reason}")
         if failure.before_answer:
             return Observation(running, Documents(), tuple(problems), connection_failed=True)
     try:
-        models = _document(await open_session.get(f"{url}/v1/models"), "models")
+        models = _document(await get("/v1/models"), "models")
     except NoAnswer as failure:
         problems.append(f"/v1/models: {failure.reason}")
     if info is not None and needs_loads(info):
         try:
-            loads = _document(await open_session.get(f"{url}/v1/loads"), "loads")
+            loads = _document(await get("/v1/loads"), "loads")
         except NoAnswer as failure:
             problems.append(f"/v1/loads: {failure.reason}")
     return Observation(running, Documents(info, models, loads), tuple(problems))
@@ -107,29 +119,39 @@ async def observe(
     targets: Sequence[Target],
     access: Access,
     *,
+    all_addresses: bool = False,
     wait: float = 0.0,
     interval: float = 5.0,
     agreed: Callable[[Sequence[Observation]], bool] = lambda _: True,
     waiting: Callable[[str], None] = lambda _: None,
 ) -> tuple[Observation, ...]:
-    """Observe every target. For up to `wait` seconds, connection failures are tried again every `interval` seconds, and
-    so is everything while the workers do not agree; an HTTP answer of any status is an answer and ends the waiting."""
+    """Observe every target; with `all_addresses`, every address that a target's host name stands for.
+
+    For up to `wait` seconds, connection failures are tried again every `interval` seconds, and so is everything while
+    the workers do not agree; an HTTP answer of any status is an answer and ends the waiting.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + wait
     saved = {one: observe_saved(one) for one in targets if one.url is None}
     gate = asyncio.Semaphore(AT_ONCE)
     async with session(access) as open_session:
 
-        async def one(running: Target) -> Observation:
-            async with gate:
-                return await observe_running(open_session, running)
+        async def one(each: Target) -> list[Observation]:
+            if each.url is None:
+                return [saved[each]]
+            places = await _addresses(each) if all_addresses else [each]
+            if not places:
+                return [Observation(each, Documents(), ("the host name does not resolve",), connection_failed=True)]
+            found = []
+            for place in places:
+                async with gate:
+                    found.append(await observe_running(open_session, place))
+            return found
 
         while True:
-            running = [each for each in targets if each.url is not None]
-            answers = dict(zip(running, await asyncio.gather(*(one(each) for each in running)), strict=True))
-            seen = tuple(saved[each] if each in saved else answers[each] for each in targets)
+            seen = tuple(chain.from_iterable(await asyncio.gather(*(one(each) for each in targets))))
             failed = [each for each in seen if each.connection_failed]
-            if not failed and (not running or agreed(seen)):
+            if not failed and (len(saved) == len(targets) or agreed(seen)):
                 return seen
             if not failed and any(each.documents.server_info is None for each in seen):
                 return seen
@@ -140,12 +162,27 @@ async def observe(
             await asyncio.sleep(min(interval, left))
 
 
-async def _server_info(open_session: Session, url: str) -> Document:
-    # The new name first (0.5.6 and later), then the old one (0.4.6 and later, deprecated).
-    first = await open_session.get(f"{url}/server_info")
-    if first.status in (404, 405):
-        return _document(await open_session.get(f"{url}/get_server_info"), "server-info")
-    return _document(first, "server-info")
+async def _addresses(named: Target) -> list[Target]:
+    """One target for each address of a host name: behind a headless service stand many workers."""
+    parts = urlsplit(named.url or "")
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, proto=TCP)
+    except OSError:
+        return []
+    addresses = sorted({str(entry[4][0]) for entry in found})
+    if addresses == [host]:
+        return [named]
+    return [
+        Target(
+            named.role,
+            f"{named.text} [{address}]",
+            f"{parts.scheme}://{f'[{address}]' if ':' in address else address}:{port}{parts.path}",
+            parts.netloc,
+        )
+        for address in addresses
+    ]
 
 
 def _document(answer: Answer, kind: str) -> Document:

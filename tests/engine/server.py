@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.engine.cluster import Cluster, Done, Engine
 from tests.engine.faults import Faults
@@ -43,8 +45,11 @@ class Running:
 
 
 @contextmanager
-def serve(cluster: Cluster, role: str = "front", faults: Faults | None = None) -> Iterator[Running]:
-    """Serve one role (`front`, `prefill` or `decode`) of a cluster on a free loopback port while a block runs."""
+def serve(
+    cluster: Cluster, role: str = "front", faults: Faults | None = None, tls: tuple[Path, Path] | None = None
+) -> Iterator[Running]:
+    """Serve one role (`front`, `prefill` or `decode`) of a cluster on a free loopback port while a block runs; `tls` is
+    a certificate and its key."""
     app = _App(cluster, role, faults or Faults())
     loop = asyncio.new_event_loop()
     ready = threading.Event()
@@ -52,7 +57,11 @@ def serve(cluster: Cluster, role: str = "front", faults: Faults | None = None) -
     stop: list[Callable[[], None]] = []
 
     async def main() -> None:
-        server = await asyncio.start_server(app.connection, "127.0.0.1", 0, limit=MAX_REQUEST)
+        context = None
+        if tls is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(*tls)
+        server = await asyncio.start_server(app.connection, "127.0.0.1", 0, limit=MAX_REQUEST, ssl=context)
         ports.append(server.sockets[0].getsockname()[1])
         ended = asyncio.Event()
         stop.append(lambda: loop.call_soon_threadsafe(ended.set))
@@ -66,7 +75,7 @@ def serve(cluster: Cluster, role: str = "front", faults: Faults | None = None) -
     thread.start()
     if not ready.wait(10):
         raise RuntimeError("the test engine did not start")
-    app.running.url = f"http://127.0.0.1:{ports[0]}"
+    app.running.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{ports[0]}"
     try:
         yield app.running
     finally:
