@@ -56,9 +56,9 @@ class Check(Generic[P]):
 @dataclass(frozen=True, slots=True)
 class CodeCheck(Generic[P]):
     """A check over source code. `needles` gives byte strings of which a file must hold one to be looked at at all;
-    `run` sees the tree of one file and what the index knows of all files. `shape` gives a pattern over the bytes of a
-    file that must match before the file is parsed for this check; it may use what the index found. `states` gives the
-    words that the index is built with, `None` for a check that needs no index. Nothing here imports a parser."""
+    `run` sees the tree of one file and what the index knows of all files. `shape` gives patterns over the bytes of a
+    file, one of which must match before the file is parsed for this check; they may use what the index found.
+    `states` gives the words that the index is built with, `None` for a check that needs no index."""
 
     name: str
     params: type[P]
@@ -67,7 +67,7 @@ class CodeCheck(Generic[P]):
     languages: tuple[str, ...]
     needles: Callable[[P], frozenset[bytes]]
     run: Callable[[CodeTree, CodeIndex, P], Iterator[Match]]
-    shape: Callable[[P, CodeIndex], re.Pattern[bytes] | None] | None = None
+    shape: Callable[[P, CodeIndex], tuple[re.Pattern[bytes], ...] | None] | None = None
     states: Callable[[P], StateWords] | None = None
 
 

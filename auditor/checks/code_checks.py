@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from auditor.checks.base import CodeCheck, Match
-from auditor.checks.code_params import AdmitParams, SplitParams
+from auditor.checks.code_params import AdmitParams, SlotParams, SplitParams, StatusParams, TransferParams
 
 if TYPE_CHECKING:
     from auditor.checks.code_index import CodeIndex
@@ -27,36 +28,84 @@ def _any_of(words: tuple[str, ...]) -> bytes:
     return b"|".join(re.escape(word.encode()) for word in sorted(set(words), key=lambda word: (-len(word), word)))
 
 
-def _end_needles(params: AdmitParams | SplitParams) -> frozenset[bytes]:
-    """The state words as they are written in attributes, in enumerations and in camel case."""
-    found = set()
-    for word in (*params.states.over, *params.states.refused):
-        if len(word) > 3:
-            found |= {word.encode(), word.upper().encode(), word.capitalize().encode()}
-    return frozenset(found)
+NEEDLES = frozenset({b"def ", b"class "})  # any source file; the shapes below start with a literal and are as cheap
 
 
-def _admit_shape(params: AdmitParams, index: CodeIndex) -> re.Pattern[bytes]:
-    words = _any_of((*params.states.over, *params.states.reason, *params.states.refused))
-    return re.compile(
-        rb"(?i)\b(?:if|elif|while|not|and|or|case|isinstance|filter|switch)\b[^\n]*[._\"'( ]\w*(?:" + words + rb")"
+def _upper(words: tuple[str, ...]) -> bytes:
+    return rb"(?:[A-Z0-9]+_)*(?:" + _any_of(words).upper() + rb")(?:_[A-Z0-9_]+)?\b"
+
+
+def admit_shapes(states: StateWords) -> tuple[re.Pattern[bytes], ...]:
+    """What a test of being over looks like. Each pattern begins with a literal, which the `re` module searches fast."""
+    return _admit_shapes(states)
+
+
+@lru_cache(maxsize=4)
+def _admit_shapes(states: StateWords) -> tuple[re.Pattern[bytes], ...]:
+    over, ends = _any_of(states.over), (*states.over, *states.refused)
+    either = _any_of(ends)
+    stems = _any_of((*states.over, *states.reason))
+    return (
+        re.compile(
+            rb"\.(?:is_|has_|was_|Is|Has)*(?i:" + stems + rb")(?:_(?:reason|at|by|as|with|cause|time)|Reason|At)?\b"
+        ),
+        re.compile(rb"\." + _upper(ends)),
+        re.compile(rb"= (?:[\"'](?i:" + either + rb")[\"']|" + _upper(ends) + rb")"),
+        re.compile(rb"is (?:not )?(?:[\w.]*\.)?" + _upper(ends)),
+        re.compile(rb"[\[(][\"'](?:is_)?(?:" + either + rb")[\"']"),
+        re.compile(rb"is_(?:\w+_)?(?:" + over + rb")\("),
+        re.compile(rb"\.[A-Z][a-z]*(?i:" + either + rb")\b"),
+        re.compile(rb"case [^\n]*(?i:" + either + rb")"),
     )
 
 
-def _door_shape(params: SplitParams, index: CodeIndex) -> re.Pattern[bytes] | None:
+def _door_shape(params: SplitParams, index: CodeIndex) -> tuple[re.Pattern[bytes], ...] | None:
     names = {split.name for split in index.splits}
     if not names:
         return None
-    return re.compile(rb"(?::[^\n]*|class\s+)\b(?:" + _any_of(tuple(names)) + rb")\b")
-
-
-def index_shape(states: StateWords) -> re.Pattern[bytes]:
-    """Lines that the index needs: a terminal predicate, an enumeration, a constant that names an end."""
-    over, ends = _any_of(states.over), _any_of((*states.over, *states.refused))
-    return re.compile(
-        rb"(?i:\bdef\s+\w*(?:" + over + rb")\w*\s*\()|\bclass\s+\w+\s*\([^)\n]*Enum|\benum\s+\w"
-        rb"|(?m:^[ \t]+[A-Z_0-9]*(?i:" + ends + rb")[A-Z_0-9]*\s*(?::[^=\n]*)?=[^=])"
+    alternatives = _any_of(tuple(names))
+    return (
+        re.compile(rb":[^\n=]*?\b(?:" + alternatives + rb")\b"),
+        re.compile(rb"class (?:" + alternatives + rb")\b"),
+        re.compile(rb"\b(?:" + alternatives + rb") \w+[,)]"),  # a parameter in C#
     )
+
+
+def index_shapes(states: StateWords) -> tuple[re.Pattern[bytes], ...]:
+    """A terminal predicate: where the index begins. What else it needs follows from what is found there."""
+    over = _any_of(states.over)
+    return (
+        re.compile(rb"def (?:_|is_|has_|was_|request_|req_|job_|task_)*(?:" + over + rb")(?:_\w+)?\(self"),
+        re.compile(rb"bool (?:Is|Has|Was)?(?i:" + over + rb")\b"),
+    )
+
+
+def enum_names(states: StateWords) -> re.Pattern[bytes]:
+    """The type's name before a member that names an end: `Status.DONE`."""
+    ends = (*states.over, *states.refused)
+    return re.compile(rb"\b([A-Z]\w*)\.(?:" + _upper(ends) + rb"|(?:[A-Z][a-z]+)*(?i:" + _any_of(ends) + rb")\b)")
+
+
+def _method_shape(starts: tuple[str, ...]) -> tuple[re.Pattern[bytes], ...]:
+    """A method whose name begins with one of the words, as Python and as C# write it."""
+    alternatives = _any_of(starts)
+    return (
+        re.compile(rb"def _*(?:" + alternatives + rb")\w*\("),
+        re.compile(rb" (?i:" + alternatives + rb")\w*\([A-Z\w\[\]<>,. ]+ \w+\)\s*(?:\{|=>)"),
+    )
+
+
+def _transfer_shape(params: TransferParams) -> tuple[re.Pattern[bytes], ...]:
+    success = _any_of(params.success)
+    return (
+        re.compile(rb"\.(?:[A-Za-z]+_)*(?i:" + success + rb")\b"),
+        re.compile(rb"= (?:[\"'](?i:" + success + rb")[\"'])"),
+        re.compile(rb"mark_\w*(?:" + success + rb")"),
+    )
+
+
+def _status_shape(params: StatusParams) -> tuple[re.Pattern[bytes], ...]:
+    return (re.compile(rb"/(?:" + _any_of(tuple(entry.lstrip("/") for entry in params.endpoints)) + rb")[\"'?]"),)
 
 
 CODE_CHECKS: tuple[CodeCheck[Any], ...] = (
@@ -66,9 +115,9 @@ CODE_CHECKS: tuple[CodeCheck[Any], ...] = (
         ("guarded",),
         ("test", "subject", "hidden"),
         ("python",),
-        _end_needles,
+        lambda params: NEEDLES,
         _later("negative_state_guard"),
-        _admit_shape,
+        lambda params, index: admit_shapes(params.states),
         lambda params: params.states,
     ),
     CodeCheck(
@@ -77,9 +126,59 @@ CODE_CHECKS: tuple[CodeCheck[Any], ...] = (
         ("unguarded-door", "split"),
         ("type", "reads", "verdict", "predicate", "door"),
         ("python",),
-        _end_needles,
+        lambda params: NEEDLES,
         _later("split_verdict"),
         _door_shape,
         lambda params: params.states,
+    ),
+    CodeCheck(
+        "release-without-invalidation",
+        SlotParams,
+        ("stale",),
+        ("method", "container"),
+        ("python",),
+        lambda params: NEEDLES,
+        _later("release_without_invalidation"),
+        lambda params, index: _method_shape(params.releasing),
+    ),
+    CodeCheck(
+        "handle-read",
+        SlotParams,
+        ("unverified",),
+        ("method", "read"),
+        ("python",),
+        lambda params: NEEDLES,
+        _later("handle_read"),
+        lambda params, index: _method_shape(params.releasing),
+    ),
+    CodeCheck(
+        "transfer-count",
+        TransferParams,
+        ("uncounted",),
+        ("method", "amount"),
+        ("python",),
+        lambda params: NEEDLES,
+        _later("transfer_count"),
+        lambda params, index: _transfer_shape(params),
+    ),
+    CodeCheck(
+        "reserve-capacity",
+        SlotParams,
+        ("unbounded",),
+        ("method", "take"),
+        ("python",),
+        lambda params: NEEDLES,
+        _later("reserve_capacity"),
+        lambda params, index: _method_shape((*params.taking, "pre")),
+    ),
+    CodeCheck(
+        "status-only-test",
+        StatusParams,
+        ("status-only",),
+        ("test", "check"),
+        ("python",),
+        lambda params: NEEDLES,
+        _later("status_only_test"),
+        lambda params, index: _status_shape(params),
     ),
 )

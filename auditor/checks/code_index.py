@@ -352,7 +352,12 @@ def candidate_fields(records: Iterable[FileRecord]) -> frozenset[str]:
     for entry in records:
         for made in entry.classes:
             read = {predicate.fields[0] for predicate in made.predicates if len(predicate.fields) == 1}
-            found |= {fold.source for fold in made.folds if fold.target in read}
+            spoken = {write.field for write in made.writes if write.refused and not write.blank}
+            found |= {
+                fold.source
+                for fold in made.folds
+                if fold.target in read and fold.source not in read and (fold.source in spoken or pending(fold.source))
+            }
     return frozenset(found)
 
 
@@ -427,5 +432,10 @@ def _splits(
                 break
 
 
+def pending(name: str) -> bool:
+    """A field that by its name waits to become another one."""
+    return name.lstrip("_").startswith(("to_", "pending_", "next_", "deferred_"))
+
+
 def _flag_of(name: str, made: ClassRecord, words: StateWords) -> bool:
-    return words.is_refused(name) or snake(made.name) in name or name.startswith(("to_", "pending_"))
+    return words.is_refused(name) or snake(made.name) in name or pending(name)

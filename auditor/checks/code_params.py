@@ -29,3 +29,111 @@ class SplitParams:
         "queue", "pool", "room", "waiting", "lobby", "backlog", "inbox", "mailbox", "buffer", "line", "waitlist",
         "intake", "hopper", "lane", "channel", "store", "stack", "heap", "reservoir", "gate", "desk", "dock",
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SlotParams:
+    """Pools of slots, pages, rows. `releasing` and `taking` begin the names of methods that give a handle back or hand
+    one out; `free` are words of a container of free handles, `aside` of one that is not (deferral lists, figures);
+    `wiping` are calls that make the old content unusable; `owning` are words of what tells one tenant of a handle from
+    the next; `keys` are words of parameters that are no handles."""
+
+    releasing: Words = (
+        "free", "release", "give", "recycle", "put", "return", "dealloc", "deallocate", "unreserve", "restore",
+        "relinquish", "hand", "surrender", "drop", "checkin",
+    )  # fmt: skip
+    taking: Words = (
+        "alloc", "allocate", "reserve", "acquire", "take", "claim", "prealloc", "preallocate", "borrow", "lease",
+        "rent", "grab", "checkout",
+    )  # fmt: skip
+    free: Words = (
+        "free", "idle", "available", "avail", "vacant", "unused", "spare", "recycled", "freelist", "freed",
+        "unallocated", "reusable", "released", "release", "pool", "empty", "open", "stock", "unoccupied",
+    )  # fmt: skip
+    aside: Words = (
+        "group", "groups", "deferred", "defer", "later", "count", "counts", "counter", "num", "total", "scratch",
+        "stats", "metrics", "log", "history", "result", "results", "callbacks", "context", "contexts", "trt",
+        "thread", "worker", "workers", "connection", "connections", "conn", "session", "fenced", "fence", "awaiting",
+        "pending",
+    )  # fmt: skip
+    wiping: Words = (
+        "reset", "clear", "zero", "fill", "close", "rollback", "wipe", "scrub", "erase", "invalidate", "purge",
+        "clean", "cleanup", "sanitize", "sanitise", "truncate", "unmap", "forget", "disconnect", "restore", "revoke",
+        "evict", "blank", "shred", "discard", "reinit", "reinitialize", "expire", "unbind", "detach",
+    )  # fmt: skip
+    owning: Words = (
+        "generation", "gen", "gens", "generations", "epoch", "epochs", "version", "versions", "owner", "owners",
+        "token", "lease", "ticket", "nonce", "tag", "stamp", "request", "req", "rid", "tenant", "serial", "sequence",
+        "era", "incarnation", "holder", "cookie", "revision", "valid",
+    )  # fmt: skip
+    keys: Words = (
+        "layer", "key", "keys", "request", "req", "rid", "name", "replica", "command", "layers", "hash", "uuid",
+        "path", "url", "field", "attr", "attribute", "kind", "type", "encoder", "decoder", "worker", "rank", "device",
+        "stream", "dim", "axis", "batch", "head", "step",
+    )  # fmt: skip
+    capacity: Words = (
+        "capacity", "available", "ensure", "room", "enough", "fits", "can", "check", "has", "assert", "require",
+        "wait", "evict", "grow", "refill", "count", "size", "len", "empty", "remaining",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TransferParams:
+    """`moving` are words of functions and classes that move data; `success` are states that say all has arrived,
+    `announcing` calls that set or tell a state, `marking` calls that are both; `amounts` are words of quantities;
+    `aside` are words of life-cycle calls, telemetry and stand-ins."""
+
+    moving: Words = (
+        "transfer", "transfers", "receive", "receiver", "received", "recv", "send", "sender", "commit", "copy",
+        "migrate", "migration", "offload", "offloader", "mover", "move", "sink", "upload", "uploader", "download",
+        "downloader", "fetch", "ship", "replicate", "push", "pull", "prefetch", "load", "onload", "sync", "stream",
+        "ingest", "relay", "handover", "handoff", "carrier", "courier", "import", "export", "chunk", "loader", "pump",
+        "drain", "deliver", "kv",
+    )  # fmt: skip
+    success: Words = (
+        "success", "succeeded", "done", "complete", "completed", "finished", "ok", "transferred", "received",
+        "arrived", "ready", "committed", "copied", "delivered", "loaded", "sent",
+    )  # fmt: skip
+    states: Words = ("state", "status", "phase", "stage", "poll", "verdict", "outcome", "result", "progress")
+    announcing: Words = (
+        "update",
+        "set",
+        "notify",
+        "mark",
+        "announce",
+        "report",
+        "publish",
+        "transition",
+        "conclude",
+        "emit",
+    )
+    amounts: Words = (
+        "len", "length", "lengths", "count", "counts", "num", "bytes", "nbytes", "size", "sizes", "pages", "page",
+        "tokens", "token", "expected", "received", "total", "written", "sent", "copied", "amount", "remaining",
+        "left", "offset", "sum", "numel", "blocks", "chunks", "parts", "arrived", "rows", "required", "reserved",
+        "quantity", "missing", "want", "wanted", "got", "checksum", "crc", "digest",
+    )  # fmt: skip
+    aside: Words = (
+        "request", "finish", "telemetry", "metric", "metrics", "fake", "mock", "dummy", "stub", "log", "logger",
+        "trace", "stats", "test", "cancel", "workflow", "executor", "task", "span", "event", "worker", "handoff",
+        "job", "run",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StatusParams:
+    """`endpoints` are paths that generate; `examining` are words of helpers that look into an answer."""
+
+    endpoints: Words = (
+        "/generate", "/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages", "/generate_stream",
+        "/completions", "/chat/completions", "/api/generate", "/api/chat",
+    )  # fmt: skip
+    bodies: Words = (
+        "json", "text", "content", "iter_lines", "aiter_lines", "iter_content", "aiter_text", "aiter_bytes",
+        "iter_text", "iter_bytes", "body", "data", "read", "aread", "raw", "stream", "iter_any", "choices",
+        "get_json", "iter_chunked",
+    )  # fmt: skip
+    examining: Words = (
+        "check", "verify", "assert", "parse", "validate", "compare", "expect", "ensure", "inspect", "extract",
+        "decode", "collect", "consume", "examine", "loads", "match",
+    )  # fmt: skip

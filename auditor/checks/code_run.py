@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from auditor.checks import CHECKS
 from auditor.checks.base import CodeCheck, Match
-from auditor.checks.code_checks import index_shape
+from auditor.checks.code_checks import admit_shapes, enum_names, index_shapes
+from auditor.checks.code_index import CodeIndex, FileRecord, join, record, wanted_names
+from auditor.checks.code_words import StateWords
 from auditor.errors import ReadError
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
 from auditor.model.rules import Rule
+from auditor.syntax.code_tree import CodeTree, parse
 
 ROUNDS = 6  # how far helpers of helpers are followed
 
@@ -20,8 +23,6 @@ def run_code_checks(
     modules: Sequence[CodeModule], rules: Sequence[Rule], jobs: int
 ) -> tuple[list[tuple[Rule, Match]], list[Problem]]:
     """All matches of the rules in the modules, and the files that could not be parsed."""
-    from auditor.checks.code_index import CodeIndex, FileRecord, join, record, wanted_names
-    from auditor.syntax.code_tree import CodeTree, parse
 
     matches: list[tuple[Rule, Match]] = []
     problems: dict[tuple[str, str], Problem] = {}
@@ -48,33 +49,53 @@ def run_code_checks(
         if check.states is not None:
             states = check.states(rule.params)
             if states not in indexes:
-                first = index_shape(states)
-                records: dict[str, FileRecord] = {}
-                asked: frozenset[str] = frozenset()
-                for turn in range(ROUNDS):
-                    # First the files that define something; then those that read or write what was found there.
-                    names = frozenset() if turn == 0 else wanted_names(records.values()) - asked
-                    if turn and not names:
-                        break
-                    asked |= names
-                    words = re.compile(b"|".join(rb"\b" + re.escape(name.encode()) + rb"\b" for name in sorted(names)))
-                    for module in wanted:
-                        if module.source.path in records:
-                            continue
-                        if not (first if turn == 0 else words).search(module.source.data):
-                            continue
-                        tree = tree_of(module)
-                        if tree is not None:
-                            records[module.source.path] = record(tree, states)
+                records = _records(wanted, states, tree_of)
                 indexes[states] = join(records.values(), states)
             index = indexes[states]
-        pattern = check.shape(rule.params, index) if check.shape is not None else None
-        if check.shape is not None and pattern is None:
+        patterns = check.shape(rule.params, index) if check.shape is not None else None
+        if check.shape is not None and patterns is None:
             continue
         for module in wanted:
-            if pattern is not None and not pattern.search(module.source.data):
+            data = module.source.data
+            if patterns is not None and not any(pattern.search(data) for pattern in patterns):
                 continue
             tree = tree_of(module)
             if tree is not None:
                 matches.extend((rule, match) for match in check.run(tree, index, rule.params))
     return matches, list(problems.values())
+
+
+def _records(
+    modules: Sequence[CodeModule], states: StateWords, tree_of: Callable[[CodeModule], CodeTree | None]
+) -> dict[str, FileRecord]:
+    """The records that the index needs: first the files that define a terminal predicate, then those that write or read
+    the fields found there, and those that define the enumerations which tests name."""
+    records: dict[str, FileRecord] = {}
+
+    def add(patterns: Sequence[re.Pattern[bytes]]) -> None:
+        for module in modules:
+            path, data = module.source.path, module.source.data
+            if path not in records and any(pattern.search(data) for pattern in patterns):
+                tree = tree_of(module)
+                if tree is not None:
+                    records[path] = record(tree, states)
+
+    add(index_shapes(states))
+    shapes, member = admit_shapes(states)[1:], enum_names(states)
+    enums = {
+        name
+        for module in modules
+        if any(shape.search(module.source.data) for shape in shapes[:1])
+        for name in member.findall(module.source.data)
+    }
+    if enums:
+        add((re.compile(rb"(?:class|enum) (?:" + b"|".join(sorted(map(re.escape, enums))) + rb")\b"),))
+    asked: frozenset[str] = frozenset()
+    for _ in range(ROUNDS):
+        names = wanted_names(records.values()) - asked
+        if not names:
+            break
+        asked |= names
+        words = b"|".join(re.escape(name.encode()) for name in sorted(names))
+        add((re.compile(rb"[. ](?:" + words + rb")\b"),))
+    return records

@@ -39,13 +39,14 @@ class StateWords:
         "evicted", "banned", "ban", "barred", "blocked", "forbid", "forbidden", "void", "voided", "withdraw",
         "withdrawn", "dismiss", "dismissed", "turned", "poisoned", "ignored", "crashed", "quarantined", "bounce",
         "bounced", "disallow", "disallowed", "unauthorized", "disqualified", "disqualify", "expelled", "expel",
-        "scrapped", "scrap", "annul", "annulled", "quash", "quashed", "deferred", "doomed", "disabled", "unschedulable",
-        "exclude", "excluded", "lapsed", "turn",
+        "scrapped", "scrap", "annul", "annulled", "quash", "quashed", "deferred", "doomed", "disabled",
+        "unschedulable", "exclude", "excluded", "lapsed", "turn",
     )  # fmt: skip
     valid: Words = (
         "valid", "ready", "accepted", "admitted", "allocated", "approved", "alive", "runnable", "schedulable",
-        "eligible", "healthy", "allowed", "granted", "can", "may", "usable", "live", "fits", "authorized", "permitted",
-        "qualified", "retracted", "paused_for", "verified", "confirmed", "available", "acceptable", "admissible",
+        "eligible", "healthy", "allowed", "granted", "can", "may", "usable", "live", "fits", "authorized",
+        "permitted", "qualified", "retracted", "paused_for", "verified", "confirmed", "available", "acceptable",
+        "admissible",
     )  # fmt: skip
     state: Words = ("state", "status", "phase", "stage", "lifecycle", "condition", "verdict", "outcome", "poll")
     reason: Words = (
@@ -130,30 +131,30 @@ class AdmissionWords:
     )  # fmt: skip
     containers: Words = (
         "queue", "queues", "queued", "q", "waiting", "waitlist", "waiters", "pending", "ready", "backlog", "inbox",
-        "mailbox", "pool", "batch", "running", "admitted", "accepted", "todo", "inflight", "flight", "active", "slots",
-        "slot", "scheduled", "buffer", "lane", "lanes", "work", "worklist", "jobs", "requests", "reqs", "tickets",
-        "heap", "fifo", "deque", "channel", "staging", "line", "room", "lobby", "intake", "prefill", "decode",
-        "bootstrap", "inputs", "entries", "rows", "residents", "seats", "bays", "sends", "sending", "transfers",
-        "runnable", "reserved", "hopper", "belt", "incoming", "outbox", "dock", "gate", "desk", "registry",
+        "mailbox", "pool", "batch", "running", "admitted", "accepted", "todo", "inflight", "flight", "active",
+        "slots", "slot", "scheduled", "buffer", "lane", "lanes", "work", "worklist", "jobs", "requests", "reqs",
+        "tickets", "heap", "fifo", "deque", "channel", "staging", "line", "room", "lobby", "intake", "prefill",
+        "decode", "bootstrap", "inputs", "entries", "rows", "residents", "seats", "bays", "sends", "sending",
+        "transfers", "runnable", "reserved", "hopper", "belt", "incoming", "outbox", "dock", "gate", "desk",
+        "registry",
     )  # fmt: skip
     aside: Words = (
         "fail", "failed", "failure", "failures", "error", "errors", "abort", "aborted", "drain", "drained", "victim",
         "victims", "seen", "visited", "stat", "stats", "statistics", "metric", "metrics", "log", "logs", "logger",
         "history", "output", "outputs", "result", "results", "response", "responses", "finished", "done", "completed",
         "remove", "removed", "drop", "dropped", "delete", "deleted", "evict", "evicted", "retract", "retracted",
-        "cancel", "cancelled", "canceled", "garbage", "expired", "dead", "skip", "skipped", "report", "summary", "kill",
-        "reply", "message", "messages", "event", "events", "notification", "heartbeat", "ack", "signal", "cleanup",
-        "gauge", "counter", "trace", "span", "chunk", "chunks", "token", "tokens", "warning", "warnings", "callback",
-        "callbacks", "listener", "listeners", "status", "debug", "stopped", "stop", "trash", "rejected", "orphans",
-        "stale", "to_remove", "snapshot", "dump", "stream", "victims", "progress", "telemetry",
+        "cancel", "cancelled", "canceled", "garbage", "expired", "dead", "skip", "skipped", "report", "summary",
+        "kill", "reply", "message", "messages", "event", "events", "notification", "heartbeat", "ack", "signal",
+        "cleanup", "gauge", "counter", "trace", "span", "chunk", "chunks", "token", "tokens", "warning", "warnings",
+        "callback", "callbacks", "listener", "listeners", "status", "debug", "stopped", "stop", "trash", "rejected",
+        "orphans", "stale", "to_remove", "snapshot", "dump", "stream", "progress", "telemetry",
     )  # fmt: skip
     bystanders: Words = (
         "metric", "metrics", "log", "logging", "dump", "poll", "cancel", "close", "retract", "preempt", "cleanup",
         "clean", "abort", "shutdown", "stop", "kill", "drain", "evict", "free", "stats", "snapshot", "validate",
         "debug", "simulate", "simulator", "benchmark", "bench", "report", "terminate", "teardown", "dispose",
-        "describe",
-        "repr", "str", "stream", "monitor", "watch", "wait", "join", "release", "remove", "delete", "purge", "reap",
-        "pause", "render", "print", "display", "test", "expire", "fail",
+        "describe", "repr", "str", "stream", "monitor", "watch", "wait", "join", "release", "remove", "delete",
+        "purge", "reap", "pause", "render", "print", "display", "test", "expire", "fail",
     )  # fmt: skip
 
     def takes(self, name: str) -> bool:

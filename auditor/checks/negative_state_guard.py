@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from auditor.checks.base import Match
 from auditor.checks.code_atoms import Atom
+from auditor.checks.code_checks import admit_shapes
 from auditor.checks.code_flow import Admission, Walker
 from auditor.checks.code_index import CodeIndex, EnumRecord, Split
 from auditor.checks.code_params import AdmitParams
@@ -31,14 +31,7 @@ class Verdict:
 
 
 def _outer(tree: CodeTree) -> list[Scope]:
-    nested: set[int] = set()
-    found = []
-    for scope in scopes(tree):
-        if id(scope.node) in nested:
-            continue
-        nested.update(id(part) for part in ast.walk(scope.node) if isinstance(part, FunctionNode))
-        found.append(scope)
-    return found
+    return [scope for scope in scopes(tree) if not scope.inside]
 
 
 def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match]:
@@ -49,8 +42,12 @@ def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match
     for scope in scopes(tree):
         helpers.setdefault(scope.node.name, scope.node)
     best: dict[tuple[int, int], tuple[Atom, Admission, Verdict, Scope]] = {}
+    shapes = admit_shapes(params.states)
     for scope in _outer(tree):
         if params.admits.stands_by(scope.node.name):
+            continue
+        text = tree.text(scope.node)
+        if not any(shape.search(text) for shape in shapes):
             continue
         for admission in Walker(params.states, params.admits, helpers).run(scope.node):
             for atom, verdict in judge(admission, tree, index, params):

@@ -15,6 +15,17 @@ from dataclasses import dataclass, field
 from auditor.errors import ReadError
 from auditor.model.spans import SourceFile, Span
 
+SIMPLE = (
+    ast.Expr,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.AugAssign,
+    ast.Return,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Raise,
+    ast.Pass,
+)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 SUFFIXES = {".py": "python", ".pyi": "python", ".cs": "csharp"}
 
@@ -46,6 +57,15 @@ class CodeTree:
         end = start if end_line is None or end_column is None else self.offset(end_line, end_column)
         return self.source.span(start, max(start, end))
 
+    def text(self, node: ast.AST) -> bytes:
+        """The whole lines that a node covers, as bytes."""
+        source = self.source
+        starts = source.line_starts
+        first: int = getattr(node, "lineno", 1)
+        last: int = getattr(node, "end_lineno", None) or first
+        end = starts[last] if last < len(starts) else len(source.text)
+        return source.text[starts[first - 1] : end].encode("utf-8", "surrogatepass")
+
     def name_span(self, node: ast.AST, name: str) -> Span:
         """The span of a definition's name: the first `name` after the definition's start."""
         start = self.offset(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
@@ -55,11 +75,13 @@ class CodeTree:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A function and where it is defined: the class around it (or `None`) and the dotted name."""
+    """A function and where it is defined: the class around it (or `None`), the dotted name, and whether it stands
+    inside of another function."""
 
     node: FunctionNode
     owner: ast.ClassDef | None
     name: str
+    inside: bool = False
 
 
 def parse(source: SourceFile, language: str) -> CodeTree:
@@ -83,17 +105,19 @@ def scopes(tree: CodeTree) -> tuple[Scope, ...]:
 
 def _scopes(body: list[ast.stmt], owner: ast.ClassDef | None, prefix: str) -> Iterator[Scope]:
     # An explicit stack: a file may nest deeper than Python's own call stack allows.
-    stack: list[tuple[ast.stmt, ast.ClassDef | None, str]] = [(node, owner, prefix) for node in reversed(body)]
+    stack: list[tuple[ast.stmt, ast.ClassDef | None, str, bool]] = [
+        (node, owner, prefix, False) for node in reversed(body)
+    ]
     while stack:
-        node, around, before = stack.pop()
-        inner: list[tuple[ast.stmt, ast.ClassDef | None, str]] = []
+        node, around, before, within = stack.pop()
+        inner: list[tuple[ast.stmt, ast.ClassDef | None, str, bool]] = []
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield Scope(node, around, before + node.name)
-            inner = [(child, around, f"{before}{node.name}.") for child in node.body]
+            yield Scope(node, around, before + node.name, within)
+            inner = [(child, around, f"{before}{node.name}.", True) for child in node.body]
         elif isinstance(node, ast.ClassDef):
-            inner = [(child, node, f"{before}{node.name}.") for child in node.body]
-        else:
-            inner = [(child, around, before) for child in _blocks(node)]
+            inner = [(child, node, f"{before}{node.name}.", within) for child in node.body]
+        elif not isinstance(node, SIMPLE):
+            inner = [(child, around, before, within) for child in _blocks(node)]
         stack.extend(reversed(inner))
 
 
@@ -117,7 +141,8 @@ def classes(tree: CodeTree) -> tuple[ast.ClassDef, ...]:
         node = stack.pop()
         if isinstance(node, ast.ClassDef):
             found.append(node)
-        stack.extend(reversed(list(_blocks(node))))
+        if not isinstance(node, SIMPLE):
+            stack.extend(reversed(list(_blocks(node))))
     tree.memo["classes"] = tuple(found)
     return tuple(found)
 

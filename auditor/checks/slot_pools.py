@@ -1,0 +1,186 @@
+"""What a pool of slots looks like: methods that give a handle back, the free list that it goes to, what was wiped."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from auditor.checks.code_params import SlotParams
+from auditor.syntax.code_tree import FunctionNode, last_name, path_of, positional
+from auditor.syntax.names import word_set, words
+
+STORES = frozenset(
+    {"append", "appendleft", "extend", "extendleft", "add", "put", "put_nowait", "push", "insert", "update", "heappush"}
+    | {"enqueue", "try_write", "try_add", "add_range", "write", "add_last", "add_first", "push_range", "offer"}
+    | {"return", "try_enqueue", "try_push"}
+)
+JOINS = frozenset({"cat", "concatenate", "concat", "hstack", "chain", "union", "merge"})
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """A handle going into a free list: the node to point at, the list, and the names that carry the handle."""
+
+    node: ast.AST
+    container: str
+    handles: frozenset[str]
+
+
+def begins(name: str, starts: tuple[str, ...]) -> bool:
+    """Whether a method's name begins with one of the words."""
+    parts = words(name)
+    return bool(parts) and parts[0] in starts
+
+
+def gives_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
+    """Where a releasing method puts its parameters (or what it made of them) into a free list."""
+    if not begins(method.name, params.releasing):
+        return []
+    carried = {argument.arg for argument in positional(method)}
+    if not carried:
+        return []
+    found = []
+    for node in in_order(method):
+        if isinstance(node, (ast.For, ast.AsyncFor)) and mentions(node.iter, carried):
+            carried |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            value = node.value
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and value is not None and mentions(value, carried):
+                    carried.add(target.id)
+                path = path_of(target)
+                if path is None or value is None or not is_free_list(path, params):
+                    continue
+                grows = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and _is_items(value)
+                joined = not isinstance(node, ast.AugAssign) and _joins(value, path)
+                if (grows or joined) and mentions(value, carried):
+                    found.append(GiveBack(node, path, frozenset(carried)))
+        elif isinstance(node, ast.Call):
+            name = "_".join(words(last_name(node.func)))
+            container: ast.AST | None = node.func.value if isinstance(node.func, ast.Attribute) else None
+            arguments = list(node.args)
+            if name == "heappush" and len(arguments) == 2:
+                container, arguments = arguments[0], arguments[1:]
+            path = path_of(container) if container is not None else None
+            if name not in STORES or path is None or not is_free_list(path, params):
+                continue
+            if any(mentions(argument, carried) for argument in arguments):
+                found.append(GiveBack(node, path, frozenset(carried)))
+    return found
+
+
+def is_free_list(path: str, params: SlotParams) -> bool:
+    """A container of `self` (or a local alias of one) whose name says that what is in it may be used again."""
+    parts = word_set(path.rpartition(".")[2].partition("[")[0])
+    return not parts.isdisjoint(params.free) and parts.isdisjoint(params.aside)
+
+
+def _is_items(value: ast.expr) -> bool:
+    return not (isinstance(value, ast.Constant) or (isinstance(value, ast.Call) and last_name(value.func) == "len"))
+
+
+def _joins(value: ast.expr, path: str) -> bool:
+    """`self.free = self.free + [x]`, `torch.cat((self.free, x))`: the old list and something more."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.BitOr)):
+        return any(path_of(part) == path for part in ast.walk(value))
+    if isinstance(value, ast.Call) and last_name(value.func) in JOINS:
+        return any(path_of(part) == path for part in ast.walk(value))
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return any(isinstance(part, ast.Starred) and path_of(part.value) == path for part in value.elts)
+    return False
+
+
+def mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
+    """Whether an expression holds one of the names."""
+    return any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(node))
+
+
+def in_order(node: ast.AST) -> list[ast.AST]:
+    """All nodes with a place, in the order of the text."""
+    nodes = [part for part in ast.walk(node) if hasattr(part, "lineno")]
+    return sorted(nodes, key=lambda part: (part.lineno, part.col_offset))  # type: ignore[attr-defined]
+
+
+def wiped(method: FunctionNode, handles: frozenset[str], params: SlotParams) -> bool:
+    """The method makes what the handle stood for unusable: clears it, blanks its row, forgets its owner, counts up."""
+    for node in ast.walk(method):
+        if isinstance(node, ast.Call) and _is_wipe(node, handles, params):
+            return True
+        if isinstance(node, ast.Delete):
+            if any(isinstance(target, ast.Subscript) and mentions(target.slice, handles) for target in node.targets):
+                return True
+        elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if _is_mark(target, params) and (isinstance(node, ast.AugAssign) or mentions(target, handles)):
+                    return True
+                if isinstance(node, ast.AugAssign) or not _is_blank(node.value):
+                    continue
+                if isinstance(target, ast.Subscript) and mentions(target.slice, handles):
+                    return True
+                if isinstance(target, ast.Attribute) and _root_in(target, handles):
+                    return True
+    return False
+
+
+def _is_wipe(node: ast.Call, handles: frozenset[str], params: SlotParams) -> bool:
+    name = last_name(node.func)
+    parts = word_set(name)
+    about = [*node.args, *(entry.value for entry in node.keywords)]
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+    concerned = any(mentions(argument, handles) for argument in about)
+    concerned |= receiver is not None and mentions(receiver, handles)
+    if not concerned:
+        return False
+    if not parts.isdisjoint(params.wiping) and not _own_list(receiver, params):
+        return True
+    return name in ("pop", "popitem", "discard", "remove", "try_remove", "TryRemove", "Remove") and not _own_list(
+        receiver, params
+    )
+
+
+def _own_list(receiver: ast.AST | None, params: SlotParams) -> bool:
+    path = path_of(receiver) if receiver is not None else None
+    return path is not None and is_free_list(path, params)
+
+
+def _is_mark(target: ast.AST, params: SlotParams) -> bool:
+    """`self.generation[i] += 1`, `slot.Epoch++`."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    name = last_name(target)
+    return not word_set(name).isdisjoint(
+        {"generation", "gen", "gens", "generations", "epoch", "epochs", "version", "versions", "serial", "revision"}
+        | {"stamp", "nonce", "era", "incarnation", "sequence"}
+    )
+
+
+def _is_blank(value: ast.expr | None) -> bool:
+    if value is None:
+        return False
+    if isinstance(value, ast.Constant):
+        return value.value is None or value.value is False or value.value in (0, "", -1)
+    if isinstance(value, ast.UnaryOp) and isinstance(value.operand, ast.Constant):
+        return True
+    if isinstance(value, (ast.List, ast.Dict, ast.Set, ast.Tuple)):
+        return not getattr(value, "elts", None) and not getattr(value, "keys", None)
+    if isinstance(value, ast.Call):
+        # A row made anew: `new byte[64]`, `Slot()`, `torch.zeros(...)`.
+        name = last_name(value.func)
+        return name[:1].isupper() or not word_set(name).isdisjoint({"zeros", "empty", "full", "bytearray", "new"})
+    return isinstance(value, ast.Name) and value.id == "default"
+
+
+def _root_in(node: ast.AST, handles: frozenset[str]) -> bool:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in handles
+
+
+def methods(owner: ast.ClassDef) -> Iterator[FunctionNode]:
+    """The methods of a class, in order."""
+    for node in owner.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
