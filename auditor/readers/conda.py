@@ -90,6 +90,7 @@ def _locked(tree: Spanned, source: SourceFile) -> Iterator[PackageReference]:
         if git is not None and git.kind == "vcs":
             yield git
             continue
+        _ = (name.mapped, version.mapped if version is not None else None)  # their places are found when asked for
         first = min(name.start, version.start) if version is not None else name.start
         last = max(name.end, version.end) if version is not None else name.end
         stated = version.text if version is not None else None

@@ -34,17 +34,26 @@ _PYTHON = re.compile(
 )
 _LISTS = re.compile(r"(?:\w+[_-])?(?:packages?|dependencies|deps|libraries|modules)$", re.IGNORECASE)
 _ANSIBLE = frozenset({"pip", "ansible.builtin.pip", "uv"})
-_LIKE = re.compile(
-    r'["\'\s][A-Za-z0-9][A-Za-z0-9._-]*(?:\[[^\]"\']*\])?\s*(?:[=~!]=|[<>]=?|@\s*(?:git\+|https?:))'
-    r"|git\+https?:|\.whl\b|requirements|pip|packages|dependencies",
+_VERSIONED = re.compile(
+    r"\s*(?:[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*(?:[=~!]=|[<>]|[@(;]|[$\ue000{])|git\+|\S+\.(?:whl|tar\.gz|zip))"
+)
+_NAME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*(?:;.*)?$")
+_ANYWHERE = re.compile(
+    r"[A-Za-z0-9_\]]\s*(?:[=~!]=|[<>]=?)\s*[0-9$\\{]|@\s*(?:git\+|https?:)|git\+https?:|git\+ssh:|\.whl\b|\.tar\.gz\b"
+    r"|(?:requirements?|pip|packages|dependencies|deps|libraries|modules|install_requires)[\w-]*[\"']?\s*:",
     re.IGNORECASE,
 )
+
+
+def may_hold(text: str) -> bool:
+    """Whether the text holds anything that looks like a requirement or a list of them: what reading it is worth."""
+    return _ANYWHERE.search(text) is not None
 
 
 def read(source: SourceFile) -> Iterator[Fact]:
     """The requirement texts of a JSON file. A file that looks like no configuration is left alone."""
     text = source.text
-    if not _LIKE.search(text) or '"cyclonedx"' in text[:2000].lower() or '"spdxVersion"' in text[:2000]:
+    if not may_hold(text) or '"cyclonedx"' in text[:2000].lower() or '"spdxVersion"' in text[:2000]:
         return
     if len(text) > MAX_JSON_CHARS:
         raise ReadError("a JSON file too large to search for requirements", 0, limit=True)
@@ -79,16 +88,18 @@ def requirements_in(root: Spanned, source: SourceFile) -> Iterator[PackageRefere
 
 
 def _text(path: tuple[str, ...], node: Spanned, source: SourceFile, beside: bool) -> PackageReference | None:
+    text = node.text or ""
     key = path[-1] if path else ""
-    if key.lower() in PROSE or len(node.text or "") > 400 or "\n" in (node.text or "").strip():
+    if len(text) > 400 or key.lower() in PROSE or "\n" in text.strip():
         return None
-    fact = requirement(node.mapped, source, scope_of(path))
-    if fact is None or fact.kind != "bare":
-        return fact
     near = path[-2:]
-    if any(_PYTHON.match(name) for name in near) or (beside and any(_LISTS.match(name) for name in near)):
-        return fact
-    return None
+    speaks = any(_PYTHON.match(name) for name in near) or (beside and any(_LISTS.match(name) for name in near))
+    if not _VERSIONED.match(text) and not (speaks and _NAME.match(text)):
+        return None
+    if re.match(r"\s*[a-z]+://\S+\.git/?$", text):
+        return None  # the address of a repository, which something else clones
+    fact = requirement(node.mapped, source, scope_of(path))
+    return fact if fact is None or fact.kind != "bare" or speaks else None
 
 
 def _pip_module(path: tuple[str, ...], node: Spanned, source: SourceFile) -> list[PackageReference] | None:

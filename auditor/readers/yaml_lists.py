@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from auditor.model.facts import Fact
 from auditor.model.spans import SourceFile
 from auditor.readers.conda import conda_environment
-from auditor.readers.requirement_lists import requirements_in
+from auditor.readers.requirement_lists import may_hold, requirements_in
 from auditor.syntax.spanned import Spanned
-from auditor.syntax.yaml_nodes import ListNode, MapNode, Node, documents
+from auditor.syntax.yaml_nodes import ListNode, MapNode, Node, ScalarNode, documents
 
 
 def read(source: SourceFile) -> Iterator[Fact]:
     """The requirements of every document that can be read; what cannot is for the readers of its format to say."""
+    if not may_hold(source.text):
+        return
     for root in documents(source).roots:
         tree = spanned(root)
         if "channels" in tree.pairs and tree.list("dependencies"):
             yield from conda_environment(tree, source)
         else:
             yield from requirements_in(tree, source)
+
+
+def _places(node: ScalarNode) -> Callable[[], Sequence[int]]:
+    return lambda: node.mapped.offsets
 
 
 def spanned(root: Node) -> Spanned:
@@ -43,10 +49,7 @@ def spanned(root: Node) -> Spanned:
         elif node.is_null:
             result = done[id(node)] = Spanned(None, node.start, node.end)
         else:
-            mapped = node.mapped
-            last = mapped.offsets[len(mapped.text)] if mapped.text else node.end
-            first = mapped.offsets[0] if mapped.text else node.start
-            result = done[id(node)] = Spanned(mapped.text, first, last, mapped.offsets)
+            result = done[id(node)] = Spanned(node.value, node.start, node.end, _places(node))
         return result
 
     return convert(root)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
@@ -10,20 +10,22 @@ from auditor.syntax.mapped import Mapped
 
 class Spanned:
     """One value. `start` and `end` enclose it as written, of a string what is between the quotes. `offsets` is the
-    place of each character of a string with escapes, `None` where the characters stand as they are. `key` is the
-    offset of the key that the value belongs to, -1 for items and for the document."""
+    place of each character of a string with escapes, or a function that finds them when they are asked for; `None`
+    where the characters stand as they are. `key` is the offset of the key that the value belongs to, -1 for items and
+    for the document."""
 
-    __slots__ = ("end", "key", "offsets", "start", "value")
+    __slots__ = ("_offsets", "end", "key", "start", "value")
 
     def __init__(
         self,
         value: str | int | float | bool | list[Spanned] | dict[str, Spanned] | None,
         start: int,
         end: int,
-        offsets: Sequence[int] | None = None,
+        offsets: Sequence[int] | Callable[[], Sequence[int]] | None = None,
         key: int = -1,
     ) -> None:
-        self.value, self.start, self.end, self.offsets, self.key = value, start, end, offsets, key
+        self.value, self.start, self.end, self.key = value, start, end, key
+        self._offsets = offsets
 
     @property
     def text(self) -> str | None:
@@ -66,10 +68,17 @@ class Spanned:
     def mapped(self) -> Mapped:
         """A string with the place of each of its characters; of another value nothing."""
         text = self.value if isinstance(self.value, str) else ""
-        return Mapped(text, self.offsets if self.offsets is not None else range(self.start, self.start + len(text) + 1))
+        if callable(self._offsets):
+            self._offsets = self._offsets()
+            if text:
+                self.start, self.end = self._offsets[0], self._offsets[len(text) - 1] + 1
+        places = self._offsets if self._offsets is not None else range(self.start, self.start + len(text) + 1)
+        return Mapped(text, places)
 
     def span(self, source: SourceFile) -> Span:
         """The place of the value in its file."""
+        if callable(self._offsets):
+            _ = self.mapped
         return source.span(self.start, self.end)
 
     def walk(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Spanned]]:
