@@ -80,6 +80,9 @@ def test_json_agrees_with_json(value: object, ascii_only: bool, indent: int | No
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
     root = json_spans.parse(SourceFile("x.json", text))
     assert root.plain() == value
+    for _, node in root.walk():
+        quotes = 1 if isinstance(node.value, str) else 0
+        assert json.loads(text[node.start - quotes : node.end + quotes]) == node.plain()
     strings_stand_where_they_say(root, text)
 
 

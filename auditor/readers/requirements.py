@@ -21,6 +21,7 @@ NAMED = re.compile(
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _CONTINUED = re.compile(r"\\[ \t]*$")
 _EDITABLE = re.compile(r"\s*(?:-e|--editable)(?:\s+|=|(?=\S))\s*[\"']?")
+_QUOTED = re.compile(r"\s*([\"'])([^\"']+)\1\s*$")
 _LOCAL = re.compile(r"\s*(?:\.{0,2}/|\.|file:|~)")
 _OPTION = re.compile(r"\s*-{1,2}[A-Za-z]")
 _BROKEN = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[^\]]*\])?\s*(?:=+|[<>~!]=?)")
@@ -35,6 +36,10 @@ def read(source: SourceFile) -> Iterator[Fact | ReadError]:
         editable = _EDITABLE.match(text)
         if editable:
             line = line.piece(editable.end(), len(text.rstrip().rstrip("\"'")))
+            text = line.text
+        quoted = _QUOTED.match(text)
+        if quoted:  # pip refuses it, scripts that read the file word by word do not
+            line = line.piece(quoted.start(2), quoted.end(2))
             text = line.text
         fact = requirement(line, source, "")
         if fact is not None:

@@ -11,7 +11,7 @@ from auditor.syntax.spanned import Spanned
 
 MAX_DEPTH = 200  # nested lists and tables; a bomb of brackets ends here
 _SKIP = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+', re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\.)*)"', re.DOTALL)
 _ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL
@@ -26,9 +26,20 @@ class _Pairs(list[tuple[str, object]]):
 
 
 def parse(source: SourceFile) -> Spanned:
-    """The document. Raises `ReadError` with the place where it stops being JSON. Places are exact for strings, keys
-    and, in files that are not strict JSON, for everything; a table or a list stands for its key else."""
-    text = source.text
+    """The document, parsed once for all readers of a file. Raises `ReadError` with the place where it is no JSON."""
+    for known, root in _memo:
+        if known is source:
+            return root
+    root = _document(source.text)
+    _memo.append((source, root))
+    del _memo[:-2]
+    return root
+
+
+_memo: list[tuple[SourceFile, Spanned]] = []
+
+
+def _document(text: str) -> Spanned:
     try:
         return _strict(text)
     except RecursionError:
@@ -42,34 +53,35 @@ def parse(source: SourceFile) -> Spanned:
 
 
 def _strict(text: str) -> Spanned:
-    """The tree of a strict document, fast: the values by `json`, the places of its strings by their order, which is
-    that of the string tokens in the text. Raises `ValueError` and `RecursionError` as `json` does."""
+    """The tree of a strict document, fast: the values by `json`, their places by the order of the tokens in the text.
+    Raises `ValueError` and `RecursionError` as `json` does."""
     plain = json.loads(text, object_pairs_hook=_Pairs)
-    tokens = [found.start() for found in _TOKEN.finditer(text)]
-    at = 0
+    tokens = _TOKEN.finditer(text)
 
-    def convert(value: object, key: int) -> Spanned:
-        nonlocal at
+    def convert(value: object, token: re.Match[str]) -> Spanned:
+        start = token.start()
         if isinstance(value, str):
-            at += 1
-            return _string(text, tokens[at - 1])[0]
+            if "\\" not in token.group():
+                return Spanned(value, start + 1, token.end() - 1)
+            return _string(text, start)[0]
         if isinstance(value, _Pairs):
-            node = Spanned({}, max(key, 0), max(key, 0))
+            node = Spanned({}, start, start)
             for name, inner in value:
-                at += 1
-                place = tokens[at - 1]
-                child = convert(inner, place)
-                child.key = place
+                key = next(tokens).start()
+                child = convert(inner, next(tokens))
+                child.key = key
                 node.pairs[name] = child
+            node.end = next(tokens).end()
             return node
         if isinstance(value, list):
-            node = Spanned([], max(key, 0), max(key, 0))
+            node = Spanned([], start, start)
             for inner in value:
-                node.items.append(convert(inner, key))
+                node.items.append(convert(inner, next(tokens)))
+            node.end = next(tokens).end()
             return node
-        return Spanned(value, max(key, 0), max(key, 0))  # type: ignore[arg-type]
+        return Spanned(value, start, token.end())  # type: ignore[arg-type]
 
-    return convert(plain, -1)
+    return convert(plain, next(tokens))
 
 
 def _skip(text: str, at: int) -> int:

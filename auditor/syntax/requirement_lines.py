@@ -17,6 +17,7 @@ from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.words import Word
 
+_INVISIBLE = " \t\r\n\f\v\u00a0\u200b\u2060\ufeff"  # a mark of a file pasted into another stands at a line's start
 _FIRST = 0xE000  # Unicode private use: one character stands for one hole
 _HOLES = f"{chr(_FIRST)}-{chr(0xF8FF)}"
 _HOLE = re.compile(
@@ -187,8 +188,8 @@ def _plain(text: str | None, holes: Sequence[Masked]) -> str | None:
 
 def read_shape(text: str) -> Shape | None:
     """The shape of one requirement in a text where each hole is one private character."""
-    start = len(text) - len(text.lstrip())
-    end = len(text.rstrip())
+    start = len(text) - len(text.lstrip(_INVISIBLE))
+    end = len(text.rstrip(_INVISIBLE))
     if start >= end:
         return None
     if _VCS.match(text, start) or "://" in text[start:end].split(";")[0].split("@")[0] or text[start] in "./":
