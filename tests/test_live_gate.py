@@ -227,10 +227,18 @@ ROWS = (
         says="lower it to 2,041",
     ),
     one(
-        "the front's limit without a limit of the engine",
+        "without max_req_input_len the limit follows from context and pool",
+        0,
+        drop=("max_req_input_len",),
+        arguments=("{prefill}", "--edge-limit", "2041"),
+        limit=2041,
+    ),
+    one(
+        "a diffusion model without max_req_input_len has a limit that nobody knows",
         3,
         "edge-limit",
         drop=("max_req_input_len",),
+        more={"dllm_algorithm": "LowConfidence"},
         arguments=("{prefill}", "--edge-limit", "100"),
     ),
     # Truncation.

@@ -105,8 +105,9 @@ def read_worker(name: str, asked: Role, documents: Documents, context_length: in
         version=version,
     )
     limits = [first_limit] if first_limit is not None else []
-    if first_limit is not None and capacity.low is not None and not diffusion:
-        limits.append(max(capacity.low - REFUSED_BELOW_CAPACITY, 0))
+    if capacity.low is not None and not diffusion and (first_limit is not None or context is not None):
+        # A smaller rank refuses earlier than the first. Without max_req_input_len the formula gives what it would be.
+        limits.append(max(min(capacity.low, context or capacity.low) - REFUSED_BELOW_CAPACITY, 0))
     return Worker(
         name=name,
         role=stated if stated != "unknown" else asked,
@@ -114,7 +115,7 @@ def read_worker(name: str, asked: Role, documents: Documents, context_length: in
         version=version,
         contexts=contexts,
         capacity=capacity,
-        limit=min(limits, default=None),
+        limit=min(limits, default=None) or None,
         ranks=ranks,
         expected_ranks=_expected_ranks(info),
         page_size=_count(info, "page_size"),
