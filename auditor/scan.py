@@ -136,9 +136,14 @@ def _check(rule: Rule) -> AnyCheck:
 
 
 def _watched(facts: FactSet) -> FactSet:
+    from auditor.launch.bundles import carries_engine
     from auditor.launch.images import is_watched
 
-    return replace(facts, images=tuple(image for image in facts.images if is_watched(image.reference)))
+    return replace(
+        facts,
+        images=tuple(image for image in facts.images if is_watched(image.reference)),
+        packages=tuple(package for package in facts.packages if carries_engine(package)),
+    )
 
 
 def _assume(facts: FactSet, assume: Mapping[str, str]) -> FactSet:

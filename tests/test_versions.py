@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from auditor.launch import bundles
 from auditor.launch.advisories import advisories
+from auditor.launch.images import vendors
 from auditor.launch.versions import (
     guard_story,
     parse_version,
@@ -110,6 +112,27 @@ def test_the_message_says_what_the_version_has(tmp_path: Path) -> None:
 def test_one_pin_gives_one_finding_by_default(tmp_path: Path) -> None:
     result = scan_tree(lay({"requirements.txt": "sglang==0.5.19\n"}, tmp_path))
     assert [finding.rule for finding in result.active] == ["sglang-vulnerable-version"]
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict", "version"),
+    [
+        ("ai-dynamo[sglang]==1.0.1", "vulnerable", "0.5.9"),
+        ("ai-dynamo[sglang]==0.4.1", "vulnerable", "0.5.3.post2"),
+        ("ai-dynamo[sglang]==9.9.9", "unverifiable", None),
+        ("ai-dynamo[sglang]>=0.9,<1.1", "admits-vulnerable", None),
+        ("ai_dynamo[sglang]", "admits-vulnerable", None),
+    ],
+)
+def test_a_bundle_is_judged_by_the_engine_inside(line: str, verdict: str, version: str | None, tmp_path: Path) -> None:
+    result = scan_tree(lay({"requirements.txt": line + "\nai-dynamo==1.0.1\n"}, tmp_path))
+    found = [finding for finding in result.active if finding.rule == "sglang-vulnerable-version"]
+    assert [(finding.span.start.line, finding.properties["verdict"]) for finding in found] == [(1, verdict)]
+    assert found[0].properties["version"] == (version or (line.partition("==")[2] or None))
+
+
+def test_bundles_are_those_of_the_table() -> None:
+    assert {vendor["package"] for vendor in vendors() if "package" in vendor} == bundles.NAMES
 
 
 def test_advisory_ranges_can_be_read() -> None:

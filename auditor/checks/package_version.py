@@ -27,6 +27,7 @@ def run(facts: FactSet, params: Params) -> Iterator[Match]:
     A range all of whose releases are affected is as certain as a pin: its outcome is `vulnerable`, although its
     verdict in the properties stays what a range has, `admits-vulnerable`.
     """
+    from auditor.launch.bundles import is_bundle
     from auditor.launch.versions import guard_story, package_verdict
 
     trees = trees_of(facts)
@@ -40,6 +41,8 @@ def run(facts: FactSet, params: Params) -> Iterator[Match]:
             continue
         worst = verdict.version or verdict.worst
         version = verdict.version or written(fact)
+        if is_bundle(fact) and verdict.version:
+            version = f"{written(fact)} brings sglang {verdict.version}, which"
         if verdict.whole:
             version = f"{written(fact)} (only affected releases, such as {worst})"
         properties: dict[str, JsonValue] = {

@@ -60,6 +60,11 @@ def _data() -> dict[str, Any]:
     return dict(loaded)
 
 
+def vendors() -> list[dict[str, Any]]:
+    """The vendors' release tables."""
+    return list(_data()["vendors"])
+
+
 def parse_reference(reference: Value) -> ImageParts:
     """Split a reference. A colon before the last slash is a registry port, not a tag; a scheme is left out."""
     text, holes = _marked(reference)

@@ -248,6 +248,10 @@ def vcs_verdict(ref: str | None, url: str | None, fixed: str = FIXED) -> Verdict
 
 def package_verdict(fact: PackageReference, fixed: str = FIXED, package: str = "sglang") -> Verdict:
     """The verdict on a package reference: every version that it can mean."""
+    from auditor.launch.bundles import bundle_verdict, is_bundle
+
+    if is_bundle(fact):
+        return bundle_verdict(fact, fixed)
     if isinstance(fact.version, str):
         verdict = version_verdict(fact.version, fixed)
         if verdict.reason is None or fact.specifier is None:
