@@ -101,14 +101,15 @@ def _top(arguments: Sequence[str]) -> int:
     if options.command is None:
         parser.print_help()
         return EXIT_NOT_DONE
-    from difflib import get_close_matches
+    from auditor.nearest import hint
 
-    if any(command.name == options.command for command in COMMANDS):
-        _complain(f"auditor: the command comes first: `auditor {options.command} ...`")
+    names = [command.name for command in COMMANDS]
+    meant = next((word for word in arguments if word in names), None)
+    if meant is not None:
+        _complain(f"auditor: the command comes first: `auditor {meant} ...`")
         return EXIT_NOT_DONE
-    near = get_close_matches(options.command, [command.name for command in COMMANDS], 1)
-    hint = f"did you mean `{near[0]}`?" if near else "commands: " + ", ".join(command.name for command in COMMANDS)
-    _complain(f"auditor: there is no command `{options.command}`; {hint}")
+    near = hint(options.command, names, "commands: " + ", ".join(names))
+    _complain(f"auditor: there is no command `{options.command}`; {near}")
     return EXIT_NOT_DONE
 
 

@@ -15,6 +15,7 @@ from auditor.errors import UsageError
 from auditor.model.facts import Fact, FactSet, Gpu, fact_set
 from auditor.model.findings import Finding, JsonValue, Level, Problem, ScanResult, Stats
 from auditor.model.rules import Rule
+from auditor.nearest import hint
 from auditor.reading import FileResult, Plan, index, modules_of, read_files
 from auditor.rulebook import load_rules
 from auditor.sources import Sources
@@ -75,7 +76,7 @@ def gather(
     request: ScanRequest, rules: Sequence[Rule]
 ) -> tuple[FactSet, list[FileResult], list[Problem], Sources, Any]:
     """The facts of the tree, resolved, and what it took to get them: the first half of an audit."""
-    plan = plan_of(rules)
+    plan = plan_of(rules, request.rules or load_rules())
     walked = walk(
         request.paths,
         index(),
@@ -97,14 +98,16 @@ def gather(
     return facts, results, problems, sources, walked
 
 
-def plan_of(rules: Iterable[Rule]) -> Plan:
-    """The names and needles that the rules watch."""
+def plan_of(rules: Iterable[Rule], known: Iterable[Rule]) -> Plan:
+    """The names and needles that the known rules watch, chosen or not: what a file says does not depend on which rules
+    judge it. Source needles are those of the chosen ones."""
     names: set[str] = set()
     needles: set[str] = set()
     code: dict[str, set[bytes]] = {}
-    for rule in rules:
+    for rule in known:
         names.update(getattr(rule.params, "packages", ()))
         needles.update(getattr(rule.params, "needles", ()))
+    for rule in rules:
         check = _check(rule)
         if isinstance(check, CodeCheck):
             for language in check.languages:
@@ -122,11 +125,7 @@ def chosen_rules(request: ScanRequest) -> tuple[Rule, ...]:
     known = {rule.id for rule in rules}
     for name in (*request.config.select, *request.config.ignore):
         if name not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, sorted(known), 1)
-            hint = f"; did you mean `{near[0]}`?" if near else "; `auditor rules` lists them"
-            raise UsageError(f"there is no rule `{name}`{hint}")
+            raise UsageError(f"there is no rule `{name}`; {hint(name, known, '`auditor rules` lists them')}")
     selected = set(request.config.select) or known
     return tuple(rule for rule in rules if rule.id in selected and rule.id not in request.config.ignore)
 

@@ -21,7 +21,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def remember() -> None:
-    plan = plan_of(load_rules())
+    plan = plan_of(load_rules(), load_rules())
     quick.remember(plan.needles, dict(plan.code_needles))
 
 

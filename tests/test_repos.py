@@ -66,8 +66,8 @@ def test_the_incident_shows_all_three_families() -> None:
     for finding in result.active:
         texts[FAMILY[finding.rule]].add(seen(result, finding)[3])
     assert {"version", "capacity", "code"} <= set(texts)
-    assert "v0.5.19" in texts["version"]
-    assert any("681280" in text for text in texts["capacity"])
+    assert {"lmsysorg/sglang:v0.5.19", "sglang[all]==0.5.19", "0.5.19"} <= texts["version"]
+    assert any("1048576" in text for text in texts["capacity"])
     assert any("finished()" in text or "append" in text for text in texts["code"])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.checks import image_version, known_advisory, package_version, vendored_source
+from auditor.checks import context_against_pool, image_version, known_advisory, package_version, vendored_source
 from auditor.checks.base import AnyCheck, EngineCheck
 from auditor.checks.code_checks import CODE_CHECKS
 
@@ -14,6 +14,7 @@ CHECKS: tuple[AnyCheck, ...] = (
     image_version.CHECK,
     vendored_source.CHECK,
     known_advisory.CHECK,
+    context_against_pool.CHECK,
     *CODE_CHECKS,
     UNREAD_EVIDENCE,
     UNUSED_IGNORE,

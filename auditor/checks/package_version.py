@@ -57,7 +57,7 @@ def run(facts: FactSet, params: Params) -> Iterator[Match]:
             properties["marker"] = fact.marker
         yield Match(
             outcome="vulnerable" if verdict.whole else verdict.verdict,
-            span=fact.span,
+            span=fact.version_span or fact.span,
             subject=fact.name,
             scope=fact.scope,
             values={

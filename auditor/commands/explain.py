@@ -7,6 +7,7 @@ import argparse
 from auditor.commands.common import document_stream
 from auditor.errors import UsageError
 from auditor.model.rules import Example, Rule
+from auditor.nearest import hint
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,11 +22,8 @@ def run(options: argparse.Namespace) -> int:
 
     rules = {rule.id: rule for rule in load_rules()}
     if options.rule not in rules:
-        from difflib import get_close_matches
-
-        near = get_close_matches(options.rule, sorted(rules), 1)
-        hint = f"did you mean `{near[0]}`?" if near else "`auditor rules` lists them"
-        raise UsageError(f"there is no rule `{options.rule}`; {hint}")
+        near = hint(options.rule, rules, "`auditor rules` lists them")
+        raise UsageError(f"there is no rule `{options.rule}`; {near}")
     with document_stream(options.output) as stream:
         stream.write(text_of(rules[options.rule]))
     return 0

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     with document_stream(options.output) as stream:
         reporter.write(result, stream, report)
     if not options.no_cache:
-        plan = plan_of(load_rules())
+        plan = plan_of(load_rules(), load_rules())
         remember(plan.needles, dict(plan.code_needles))
     for problem in result.problems:
         if problem.kind == "internal":

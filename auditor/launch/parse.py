@@ -64,7 +64,7 @@ _SCRIPT = re.compile(r"(?:^|/)sglang/(?:python/sglang/)?(launch_server|bench_one
 _NUMBER = re.compile(r"-\.?\d")
 _REPEATED = {"ints", "strs", "floats"}
 _ENGINE_ENV = re.compile(
-    r"(?:SGLANG|SGL|DYN|MOONCAKE|MC|NCCL)_\w+|(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES|NVIDIA_VISIBLE_DEVICES"
+    r"(?:SGLANG|SGL|DYN|MOONCAKE|MC|NCCL|DUMPER|AITER)_\w+|(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES|NVIDIA_VISIBLE_DEVICES"
 )
 
 

@@ -55,6 +55,8 @@ class PackageReference:
     that a pin or a lock states, `vcs_ref` the tag, branch or commit of a source checkout. `kind` says what sort of
     statement it is: `pinned` (one version), `range`, `locked` (by a lock file), `vcs` (a source repository),
     `file` (a wheel or sdist named by file), `source` (the project itself, a vendored tree) and `bare` (no version).
+    `version_span` is the version alone where `span` covers other lines too: a pull request shows a finding only when
+    all of its lines were changed, and a new version changes one.
     """
 
     name: str
@@ -68,6 +70,7 @@ class PackageReference:
     extras: tuple[str, ...] = ()
     marker: str | None = None
     related: tuple[Related, ...] = ()
+    version_span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,7 +24,7 @@ _END = re.compile(r"^\[", re.MULTILINE)
 _PAIR = re.compile(r"^(name|version)[ \t]*=[ \t]*(?:\"([^\"\\\n]*)\"|'([^'\n]*)')", re.MULTILINE)
 _LOCAL = ("editable", "virtual", "directory", "path")
 
-Place = tuple[str, "str | None", int, int]  # name, version, first and last offset
+Place = tuple[str, "str | None", int, int, int, int]  # name, version, first and last offset of both, and of the version
 
 
 def read(source: SourceFile) -> Iterator[Fact | ReadError]:
@@ -33,16 +34,18 @@ def read(source: SourceFile) -> Iterator[Fact | ReadError]:
         plain = toml_spans.check(source)
     except ReadError as error:
         yield error
-        for name, version, start, end in _lines(source.text, every=True):
-            yield PackageReference(normalise(name), "locked", "lock", source.span(start, end), version=version)
+        for name, version, start, end, first, last in _lines(source.text, every=True):
+            stated = source.span(first, last) if last else None
+            span = source.span(start, end)
+            yield PackageReference(normalise(name), "locked", "lock", span, version=version, version_span=stated)
         return
     blocks = [block for block in _blocks(plain) if isinstance(block.get("name"), str)]
-    if [(block["name"], _version(block)) for block in blocks] != [(name, version) for name, version, _, _ in places]:
+    if [(block["name"], _version(block)) for block in blocks] != [place[:2] for place in places]:
         places = list(_parsed(source))
-    for block, (_, _, start, end) in zip(blocks, places, strict=True):
+    for block, (_, _, start, end, first, last) in zip(blocks, places, strict=True):
         fact = _fact(block, source, start, end)
         if fact is not None:
-            yield fact
+            yield replace(fact, version_span=source.span(first, last)) if last else fact
 
 
 def _blocks(plain: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -79,8 +82,8 @@ def _lines(text: str, *, every: bool = False) -> Iterator[Place]:
 
 def _place(name: tuple[str, int, int], version: tuple[str, int, int] | None) -> Place:
     if version is None:
-        return name[0], None, name[1], name[2]
-    return name[0], version[0], min(name[1], version[1]), max(name[2], version[2])
+        return name[0], None, name[1], name[2], 0, 0
+    return name[0], version[0], min(name[1], version[1]), max(name[2], version[2]), version[1], version[2]
 
 
 def _parsed(source: SourceFile) -> Iterator[Place]:

@@ -70,7 +70,7 @@ def _launch(fact: EngineLaunch) -> dict[str, JsonValue]:
         "entrypoint": fact.entrypoint,
         "model": value_json(fact.model),
         "role": fact.role,
-        "flags": {name: value_json(flag.value) for name, flag in sorted(fact.flags.items())},
+        "flags": _flags(fact),
         "env": {name: value_json(flag.value) for name, flag in sorted(fact.env.items())},
         "gpu": gpu,
         "nodes": fact.nodes,
@@ -79,3 +79,15 @@ def _launch(fact: EngineLaunch) -> dict[str, JsonValue]:
         **place(fact.span),
         "related": [related_json(related) for related in fact.related],
     }
+
+
+def _flags(fact: EngineLaunch) -> dict[str, JsonValue]:
+    """Options by canonical name; one that the file spells otherwise (`--tp`) stands under that spelling too, so that a
+    look-up by either finds it."""
+    named: dict[str, JsonValue] = {}
+    for name, flag in fact.flags.items():
+        written = flag.spelling.lstrip("-").replace("_", "-")
+        if written and written not in fact.flags:
+            named[written] = value_json(flag.value)
+        named[name] = value_json(flag.value)
+    return dict(sorted(named.items()))

@@ -13,8 +13,11 @@ from auditor.report import ReportOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+MAX_LINES = 3  # of a span that covers many
+MAX_MARKED = 200  # characters of one line that are shown at most when the span is longer than the line's room
 LOG_WIDTH = 160  # a CI log has no width of its own: wide enough to keep a message whole, short enough to read
 
 
@@ -25,11 +28,12 @@ def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
         return
     console = console_for(stream, options)
     shown = result.findings if options.show_suppressed else result.active
+    told: set[str] = set()  # what to do is said once: a fleet has the same finding in twenty manifests
     for path, group in groupby(shown, key=lambda finding: finding.span.path):
         console.print(path, style="bold underline", markup=False, highlight=False)
         source = result.sources.get(path)
         for finding in group:
-            _finding(console, finding, source)
+            _finding(console, finding, source, told)
         console.print()
     if result.problems and not options.quiet:
         console.print("Not read, or not wholly:", style="bold", highlight=False)
@@ -89,7 +93,7 @@ def _count(number: int, level: str) -> str:
     return f"{number} {level}{'s' if number > 1 else ''}" if number else ""
 
 
-def _finding(console: Console, finding: Finding, source: SourceFile | None) -> None:
+def _finding(console: Console, finding: Finding, source: SourceFile | None, told: set[str]) -> None:
     from rich.text import Text
 
     start = finding.span.start
@@ -107,24 +111,37 @@ def _finding(console: Console, finding: Finding, source: SourceFile | None) -> N
         console.print(Text(f"       see {place}: {related.message}", style="dim"), soft_wrap=not console.is_terminal)
     if finding.suppressed is not None:
         console.print(Text(f"       suppressed ({finding.suppressed.kind}): {finding.suppressed.reason}", style="dim"))
-    elif finding.remedy:
+    elif finding.remedy and finding.remedy not in told:
+        told.add(finding.remedy)
         console.print(Text("       fix: " + " ".join(finding.remedy.split())), soft_wrap=not console.is_terminal)
 
 
-def _marked(source: SourceFile, span: Span, width: int) -> Iterator[object]:
+def _marked(source: SourceFile, span: Span, width: int) -> Iterator[Text]:
+    """The lines of a span, three at most, each with the part that belongs to it marked below."""
     from rich.text import Text
 
-    line = span.start.line
-    text = source.line_text(line)
-    first = span.start.column - 1
-    last = span.end.column - 1 if span.end.line == line else len(text)
+    last_line = min(span.end.line, span.start.line + MAX_LINES - 1)
+    for line in range(span.start.line, last_line + 1):
+        text = source.line_text(line)
+        first = span.start.column - 1 if line == span.start.line else len(text) - len(text.lstrip())
+        last = span.end.column - 1 if line == span.end.line else len(text.rstrip())
+        if line > span.start.line and last <= first:
+            continue
+        yield from _line(line, text, first, last, width)
+    if last_line < span.end.line:
+        yield Text(f"      | … to line {span.end.line}", style="dim")
+
+
+def _line(line: int, text: str, first: int, last: int, width: int) -> Iterator[Text]:
+    from rich.text import Text
+
     gutter = f"{line:>5} | "
     room = max(20, width - len(gutter) - 2)
     cut = 0
     if last > room:  # a long line is shown around its span, never cut through it where it fits
         cut = max(0, min(first - 10, last - room))
-    shown = text[cut : cut + max(room, last - first)].replace("\t", " ")
+    shown = text[cut : cut + max(room, min(last - first, MAX_MARKED))].replace("\t", " ")
     lead = "…" if cut else ""
-    yield Text(gutter + lead + shown, style="")
+    yield Text(gutter + lead + shown)
     marks = " " * (first - cut + len(lead)) + "^" * max(1, min(last, cut + len(shown)) - first)
     yield Text("      | " + marks, style="bold")
