@@ -300,4 +300,21 @@ READERS: tuple[Reader, ...] = (
         "recipes as shell text, variables that the same file defines",
         "functions of make, included files, recipes in other languages",
     ),
+    Reader(
+        "script-metadata",
+        "auditor.readers.script_metadata",
+        ("*.py",),
+        "inline metadata of scripts (PEP 723)",
+        "the dependencies of a `# /// script` block, with uv's sources and overrides",
+        "blocks of other types",
+        needles=(b"# /// script",),
+    ),
+    Reader(
+        "notebook",
+        "auditor.readers.notebook",
+        ("*.ipynb",),
+        "Jupyter notebooks",
+        "installs, images and launches in shell lines and shell cells",
+        "Python code of the cells, text cells, outputs",
+    ),
 )

@@ -33,6 +33,11 @@ _PYTHON = re.compile(
     re.IGNORECASE,
 )
 _LISTS = re.compile(r"(?:\w+[_-])?(?:packages?|dependencies|deps|libraries|modules)$", re.IGNORECASE)
+_MAPS = re.compile(
+    r"(?:python|pip|pypi|extra)?[_-]?(?:packages|dependencies|requirements|constraints|pins|package[_-]versions|pip)$",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"\s*(?:[=~!]=|[<>]=?|===|\^|~)?\s*v?\d+\.\d+[\w.+!*-]*(?:\s*,\s*[<>=!~]+\s*[\w.+!*-]+)*\s*$")
 _ANSIBLE = frozenset({"pip", "ansible.builtin.pip", "uv"})
 _VERSIONED = re.compile(
     r"\s*(?:[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*(?:[=~!]=|[<>]|[@(;]|[$\ue000{])|git\+|\S+\.(?:whl|tar\.gz|zip))"
@@ -79,6 +84,8 @@ def requirements_in(root: Spanned, source: SourceFile) -> Iterator[PackageRefere
             if module is not None:
                 yield from module
                 continue
+            if path and _MAPS.match(path[-1]):
+                yield from _versions(path, node, source)
             stack.extend(((*path, key), node.pairs[key], False) for key in reversed(node.pairs))
         elif node.items:
             versioned = any(
@@ -100,6 +107,15 @@ def _text(path: tuple[str, ...], node: Spanned, source: SourceFile, beside: bool
         return None  # the address of a repository, which something else clones
     fact = requirement(node.mapped, source, scope_of(path))
     return fact if fact is None or fact.kind != "bare" or speaks else None
+
+
+def _versions(path: tuple[str, ...], node: Spanned, source: SourceFile) -> Iterator[PackageReference]:
+    """A table from package to version, under a key that speaks of packages."""
+    for name, value in node.pairs.items():
+        if value.text is not None and _VERSION.match(value.text) and _NAME.match(name):
+            fact = of_specifier(name, value, source, scope_of(path), exact=True)
+            if fact is not None:
+                yield fact
 
 
 def _pip_module(path: tuple[str, ...], node: Spanned, source: SourceFile) -> list[PackageReference] | None:
