@@ -96,9 +96,9 @@ ROWS = (
     # Versions.
     one("0.5.22 with room to spare passes", 0, limit=2041),
     one("0.5.23 passes", 0, version="0.5.23"),
-    one("0.5.21 is below the floor", 1, "version", version="0.5.21", says="door guards"),
+    one("0.5.21 is below the floor", 1, "version", version="0.5.21", says="guards at the door"),
     one("0.5.20 is below the floor", 1, "version", version="0.5.20", says="forward pass"),
-    one("0.5.19 has no guard", 1, "version", version="0.5.19", says="never received"),
+    one("0.5.19 has no guard", 1, "version", version="0.5.19", says="has no guard"),
     one("0.4.6 has no rank pools and no new endpoint", 1, "version", version="0.4.6.post5"),
     one("a local build of the floor passes", 0, version="0.5.22+cu129"),
     one("a post release of the floor passes", 0, version="0.5.22.post1"),

@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.live.latency import Cells, size
-from auditor.live.latency_log import Fields, Tally, samples
+from auditor.live.latency_fields import Fields
+from auditor.live.latency_log import Tally, samples
 from tests.live import run
 from tests.logs import engine, exported, gateway, requests
 

@@ -10,9 +10,10 @@ from auditor.errors import UsageError
 from auditor.live.options import add_access_options, add_output_options, token, tokens
 
 if TYPE_CHECKING:
-    from auditor.live.canary import Limits, Made, Place, Run, Way
+    from auditor.live.canary import Made
     from auditor.live.generation import Api
     from auditor.live.http import Access
+    from auditor.live.prompts import Limits, Place, Run, Way
     from auditor.live.targets import Observation, Target
     from auditor.model.findings import JsonValue
 
@@ -153,8 +154,9 @@ async def _fly(
 ) -> tuple[Run | None, Way | None, list[Made], str | None]:
     from dataclasses import replace
 
-    from auditor.live.canary import Run, find_way, plan, plants_for, probe
+    from auditor.live.canary import find_way, plan, plants_for, probe
     from auditor.live.http import session
+    from auditor.live.prompts import Run
     from auditor.live.render import say
     from auditor.live.targets import observe
 
@@ -181,7 +183,7 @@ async def _fly(
 
 
 def _limits(options: argparse.Namespace, seen: tuple[Observation, ...]) -> tuple[Limits | None, str | None]:
-    from auditor.live.canary import Limits
+    from auditor.live.prompts import Limits
     from auditor.live.server_info import context_of_models, read_worker
 
     workers = [
@@ -210,7 +212,7 @@ def _limits(options: argparse.Namespace, seen: tuple[Observation, ...]) -> tuple
 
 
 def _place(options: argparse.Namespace, seen: tuple[Observation, ...]) -> Place | None:
-    from auditor.live.canary import Place
+    from auditor.live.prompts import Place
     from auditor.live.server_info import model_ids
 
     model = options.model

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from auditor.commands.common import document_stream
 from auditor.errors import UsageError
+from auditor.launch.versions import FIXED
 from auditor.live.options import (
+    HEADROOM,
     add_access_options,
     add_output_options,
     factor,
@@ -42,15 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--headroom",
         type=factor,
-        default=1.25,
+        default=HEADROOM,
         metavar="X",
-        help="how many context windows the pool must hold (default 1.25)",
+        help=f"how many context windows the pool must hold (default {HEADROOM})",
     )
     parser.add_argument(
         "--edge-limit", type=tokens, metavar="TOKENS", help="the longest prompt that your front lets through"
     )
     parser.add_argument(
-        "--minimum-version", default="0.5.22", metavar="VERSION", help="the oldest engine that passes (default 0.5.22)"
+        "--minimum-version", default=FIXED, metavar="VERSION", help=f"the oldest engine that passes (default {FIXED})"
     )
     parser.add_argument(
         "--context-length",

@@ -78,7 +78,8 @@ def run(options: argparse.Namespace) -> int:
     """Read the logs; the exit code."""
     from auditor.live.chart import svg_chart, terminal_chart
     from auditor.live.latency import Thresholds, baseline_document, collect, judge, read_baseline
-    from auditor.live.latency_log import UNITS, Fields, Tally, parse_field, place, samples
+    from auditor.live.latency_fields import UNITS, Fields, parse_field, place
+    from auditor.live.latency_log import Tally, samples
     from auditor.live.outcome import exit_code, verdict
     from auditor.live.render import document, say, terminal, terminal_width, wants_colour
 

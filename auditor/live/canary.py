@@ -8,51 +8,19 @@ never the status alone: in the incident the answer was HTTP 200 with another ten
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
-from auditor.live.generation import Api, Prompt, Reply, generate, tokenize
-from auditor.live.http import NoAnswer, Session
+from auditor.live.generation import Api, Reply, generate
+from auditor.live.http import Session
 from auditor.live.outcome import Result, Status
-from auditor.live.sentinels import (
-    SENTENCE,
-    WORDS,
-    Pieces,
-    Sentinel,
-    comes_back,
-    foreign,
-    sentinel,
-    text_prompt,
-    token_prompt,
-)
+from auditor.live.prompts import Limits, Probe, Run, Way, find_pieces, find_word, make_prompt
+from auditor.live.sentinels import Sentinel, comes_back, foreign, sentinel
 from auditor.model.findings import JsonValue
 
 ROOM = 48  # tokens of output: a code and its neighbours, and one whole record of a planted prompt
 SHORT = 512
 OUTPUT_RESERVE = 5  # what the scheduler keeps free for output below the limit
 REFUSALS = frozenset({400, 413, 422, 500})  # what refuses a prompt for what it is
-Kind = Literal["plant", "under", "over"]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Lengths in tokens. `limit` is the first one that must be refused, min(context, pool) - 6; `edge` the longest that
-    the front lets through, `pool` what decode holds."""
-
-    limit: int
-    context: int
-    edge: int | None = None
-    pool: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """One request to be made."""
-
-    name: str
-    kind: Kind
-    length: int
-    room: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,37 +30,6 @@ class Made:
     probe: Probe
     reply: Reply
     result: Result
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How prompts are sent: the API, and the token ids that they are made of or the filler word of text prompts."""
-
-    api: Api
-    counted: Literal["tokenizer", "usage"]
-    pieces: Pieces | None = None
-    word: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where and to which model to send; `tokenizers` are addresses that may answer /tokenize, the front first."""
-
-    front: str
-    model: str
-    tokenizers: tuple[str, ...]
-
-
-@dataclass
-class Run:
-    """One run: the seed, what was sent so far, and how to tell that something happens."""
-
-    seed: str
-    place: Place
-    limits: Limits
-    say: Callable[[str], None] = lambda _: None
-    sentinels: list[Sentinel] = field(default_factory=list)
-    tokenizer: str = ""
 
 
 def plan(limits: Limits, plants: int, rounds: int = 1) -> tuple[Probe, ...]:
@@ -134,7 +71,7 @@ def plants_for(limits: Limits, at_most: int) -> int:
 async def find_way(open_session: Session, run: Run, apis: tuple[Api, ...]) -> tuple[Way | None, Made]:
     """The first way of asking on which a short prompt gives its sentinel back: the calibration without which no later
     answer could be judged."""
-    pieces = await _pieces(open_session, run)
+    pieces = await find_pieces(open_session, run)
     ways: list[Way] = []
     if pieces is not None:
         ways += [Way(api, "tokenizer", pieces) for api in apis if api != "chat"]
@@ -143,7 +80,7 @@ async def find_way(open_session: Session, run: Run, apis: tuple[Api, ...]) -> tu
     last: Made | None = None
     for way in ways:
         if way.counted == "usage":
-            found = await _counted_word(open_session, run, way)
+            found = await find_word(open_session, run, way)
             if found is None:
                 continue
             way = found
@@ -170,7 +107,7 @@ async def find_way(open_session: Session, run: Run, apis: tuple[Api, ...]) -> tu
 async def probe(open_session: Session, run: Run, way: Way, asked: Probe) -> Made:
     """Make one request and judge what comes back."""
     own = sentinel(run.seed, f"{way.api}/{way.counted}/{asked.name}")
-    prompt, length = await _prompt(open_session, run, way, asked, own)
+    prompt, length = await make_prompt(open_session, run, way, asked, own)
     if prompt is None:
         text = f"a prompt of {asked.length:,} tokens cannot be made"
         return Made(asked, Reply(None), Result(_id(asked), "undecided", text, asked.name))
@@ -246,61 +183,3 @@ def _judge_under(
 
 def _id(asked: Probe) -> str:
     return {"plant": "plant", "under": "under-limit", "over": "over-limit"}[asked.kind]
-
-
-async def _pieces(open_session: Session, run: Run) -> Pieces | None:
-    for base in run.place.tokenizers:
-        try:
-            plain = await tokenize(open_session, base, run.place.model, SENTENCE, False)
-            special = await tokenize(open_session, base, run.place.model, SENTENCE, True)
-        except NoAnswer:
-            continue
-        if plain and special[-len(plain) :] == plain:
-            run.tokenizer = base
-            return Pieces(tuple(special[: -len(plain)]), tuple(plain))
-        if plain:
-            run.tokenizer = base
-            return Pieces((), tuple(plain))
-    return None
-
-
-async def _prompt(open_session: Session, run: Run, way: Way, asked: Probe, own: Sentinel) -> tuple[Prompt | None, int]:
-    if way.pieces is not None:
-        try:
-            record = await tokenize(open_session, run.tokenizer, run.place.model, own.record, False)
-            question = await tokenize(open_session, run.tokenizer, run.place.model, own.question, False)
-        except NoAnswer:
-            return None, 0
-        if not record or not question:
-            return None, 0
-        return token_prompt(way.pieces, record, question, asked.length), asked.length
-    # By usage: this very prompt is counted short, twice, which gives the tokens of one more record; a further word is
-    # one token (`_counted_word`).
-    few, many, words = 2, 10, 16
-    low = await _count(open_session, run, way, text_prompt(own, way.word, few, words))
-    high = await _count(open_session, run, way, text_prompt(own, way.word, many, words))
-    if low is None or high is None or high <= low or (high - low) % (many - few) or asked.length < low:
-        return None, 0
-    records, rest = divmod(asked.length - low, (high - low) // (many - few))
-    return text_prompt(own, way.word, few + records, words + rest), asked.length
-
-
-async def _count(open_session: Session, run: Run, way: Way, text: str) -> int | None:
-    """The tokens of a prompt as the usage figures count them."""
-    reply = await generate(open_session, run.place.front, way.api, run.place.model, text, 1)
-    return reply.prompt_tokens if reply.status == 200 else None
-
-
-async def _counted_word(open_session: Session, run: Run, way: Way) -> Way | None:
-    """A filler word of which the usage figures say that one more is exactly one token more."""
-    own = sentinel(run.seed, f"{way.api}/count")
-    for word in WORDS:
-        counts = []
-        for words in (64, 192, 320):
-            count = await _count(open_session, run, way, text_prompt(own, word, 2, words))
-            if count is None:
-                return None
-            counts.append(count)
-        if (counts[1] - counts[0], counts[2] - counts[1]) == (128, 128):
-            return Way(way.api, "usage", None, word)
-    return None

@@ -8,22 +8,16 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
+from auditor.launch.versions import FIXED, guard_story
+from auditor.live.agreement import agreement, short, together
+from auditor.live.options import HEADROOM
 from auditor.live.outcome import Result, Status
 from auditor.live.server_info import Worker
 from auditor.live.targets import Observation
 from auditor.model.facts import Role
 from auditor.model.findings import JsonValue
 
-# Guards read in the engine's source: none before 0.5.20; 0.5.20 retires the refused request after its forward pass;
-# 0.5.21 refuses it at both doors; 0.5.22 closes the page-reuse races of the remaining backend. The floor of this audit.
-MINIMUM_VERSION = "0.5.22"
-GUARDS = (
-    (Version("0.5.20.dev0"), "a refused prompt is still handed to decode, which reads pages that it never received"),
-    (Version("0.5.21.dev0"), "it drops a refused prompt only after its forward pass and has no guards at the doors"),
-    (Version("0.5.22.dev0"), "it has the door guards, but page-reuse races are not closed for every transfer backend"),
-)
 PLACEHOLDER = Version("0.0.1.dev0")  # source builds without tags call themselves 0.0.0.dev0
-HEADROOM = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +25,7 @@ class Criteria:
     """What is asked of the workers. `headroom` times the context must fit in the pool; `edge_limit` is the longest
     prompt, in tokens, that the front lets through."""
 
-    minimum_version: str = MINIMUM_VERSION
+    minimum_version: str = FIXED
     headroom: float = HEADROOM
     edge_limit: int | None = None
 
@@ -48,7 +42,7 @@ def judge(seen: Sequence[tuple[Observation, Worker]], criteria: Criteria) -> tup
         results.extend(Result("answer", "note", problem, worker.name) for problem in observation.problems)
         understood.append(worker)
         results.extend(_worker(observation.target.role, worker, criteria))
-    results.extend(_together(understood, len(understood) == len(seen)))
+    results.extend(together(understood, len(understood) == len(seen)))
     return tuple(results)
 
 
@@ -63,7 +57,7 @@ def front_limit(workers: Sequence[Worker]) -> int | None:
 def agree(seen: Sequence[tuple[Observation, Worker]]) -> bool:
     """Whether nothing is left that a rollout in progress would explain: all answer and no two differ."""
     workers = [worker for observation, worker in seen if observation.documents.server_info is not None]
-    return len(workers) == len(seen) and not any(result.status == "fail" for result in _agreement(workers))
+    return len(workers) == len(seen) and not any(result.status == "fail" for result in agreement(workers))
 
 
 def _worker(asked: Role, worker: Worker, criteria: Criteria) -> Iterator[Result]:
@@ -96,15 +90,15 @@ def _version(worker: Worker, minimum: str) -> Result:
     try:
         version = Version(worker.version)
     except InvalidVersion:
-        return Result("version", "undecided", f"`{_short(worker.version)}` is no version number", worker.name, data)
+        return Result("version", "undecided", f"`{short(worker.version)}` is no version number", worker.name, data)
     if version < PLACEHOLDER:
-        text = f"`{_short(worker.version)}` is what a build without version tags calls itself; its commit would decide"
+        text = f"`{short(worker.version)}` is what a build without version tags calls itself; its commit would decide"
         return Result("version", "undecided", text, worker.name, data)
     if version >= Version(minimum):
         return Result("version", "pass", f"sglang {version}, at least {minimum}", worker.name, data)
-    why = next((f": {words}" for below, words in GUARDS if version < below), "")
     kind = " (a pre-release)" if version.is_prerelease and version.base_version == Version(minimum).public else ""
-    return Result("version", "fail", f"sglang {version}{kind} is below {minimum}{why}", worker.name, data)
+    story = f": it {guard_story(str(version))}" if version < Version(FIXED) else ""
+    return Result("version", "fail", f"sglang {version}{kind} is below {minimum}{story}", worker.name, data)
 
 
 def _context(worker: Worker) -> Iterator[Result]:
@@ -226,91 +220,3 @@ def _backend(worker: Worker) -> Iterator[Result]:
     if worker.role in ("prefill", "decode") and worker.transfer_backend == "fake":
         text = "the transfer backend is `fake`: decode works on pages that nobody wrote"
         yield Result("transfer-backend", "fail", text, worker.name)
-
-
-def _together(workers: Sequence[Worker], all_answered: bool) -> Iterator[Result]:
-    yield from _agreement(workers)
-    prefill = [worker for worker in workers if worker.role == "prefill"]
-    decode = [worker for worker in workers if worker.role == "decode"]
-    if bool(prefill) != bool(decode) and all_answered:
-        missing = "decode" if prefill else "prefill"
-        yield Result("pair", "note", f"no {missing} worker was given: the two roles cannot be compared")
-    if prefill and decode:
-        yield _decode_pool(prefill, decode)
-
-
-def _agreement(workers: Sequence[Worker]) -> Iterator[Result]:
-    if len(workers) < 2:
-        return
-    pairs = any(worker.role in ("prefill", "decode") for worker in workers)
-    yield _same("version", "version", [(worker, worker.version) for worker in workers])
-    yield _same("context", "context length", [(worker, worker.context) for worker in workers])
-    yield _same("model", "model", [(worker, _model(worker)) for worker in workers])
-    if pairs:
-        yield _same("page-size", "page size", [(worker, worker.page_size) for worker in workers])
-        yield _dtype(workers)
-        backends = [(worker, worker.transfer_backend) for worker in workers]
-        if any(backend is not None for _, backend in backends):
-            yield _same("transfer-backend", "transfer backend", backends)
-
-
-def _same(key: str, words: str, values: Sequence[tuple[Worker, int | str | None]]) -> Result:
-    name = f"agree-{key}"
-    known = sorted({value for _, value in values if value is not None}, key=str)
-    if len(known) > 1:
-        shown = "; ".join(f"{_show(value)} on {_names(values, value)}" for value in known)
-        return Result(name, "fail", f"the {words} differs: {shown}", data={"values": list(known)})
-    missing = [worker.name for worker, value in values if value is None]
-    if missing:
-        return Result(name, "undecided", f"the {words} is not shown by {', '.join(missing)}")
-    return Result(name, "pass", f"one {words}: {_show(known[0])}", data={"values": list(known)})
-
-
-def _dtype(workers: Sequence[Worker]) -> Result:
-    names = {"bf16": "bfloat16"}
-    values = [(worker, names.get(worker.kv_cache_dtype or "", worker.kv_cache_dtype)) for worker in workers]
-    known = {value for _, value in values if value is not None}
-    if "auto" in known and len(known) > 1 and len(known - {"auto"}) == 1:
-        # `auto` is decided by model and GPU; releases before 0.5.19 may report the word and not what became of it.
-        other = next(iter(known - {"auto"}))
-        return Result("agree-kv-cache-dtype", "undecided", f"the KV dtype is auto on one worker and {other} on another")
-    return _same("kv-cache-dtype", "KV dtype", values)
-
-
-def _decode_pool(prefill: Sequence[Worker], decode: Sequence[Worker]) -> Result:
-    limits = [worker.largest_prompt for worker in prefill]
-    pools = [worker.largest_prompt for worker in decode]
-    if any(value is None for value in (*limits, *pools)):
-        return Result("decode-pool", "undecided", "the limits of prefill and decode cannot be compared: one is unknown")
-    accepted = max(value for value in limits if value is not None)
-    held = min(value for value in pools if value is not None)
-    data = {"prefill_largest_prompt": accepted, "decode_largest_prompt": held}
-    if held < accepted:
-        text = f"decode serves prompts up to {held:,} tokens, prefill accepts {accepted:,}"
-        return Result("decode-pool", "fail", text, data=data)
-    return Result(
-        "decode-pool", "pass", f"decode holds every prompt that prefill accepts ({accepted:,} tokens)", data=data
-    )
-
-
-def _model(worker: Worker) -> str | None:
-    """What the model is called, wherever its files lie: `org/name`, a folder or a cache snapshot give `name`."""
-    path = worker.model or worker.served_model
-    if path is None:
-        return None
-    for part in path.replace("\\", "/").split("/"):
-        if part.startswith("models--"):
-            return part.split("--")[-1].lower()
-    return path.rstrip("/\\").replace("\\", "/").split("/")[-1].lower() or None
-
-
-def _names(values: Sequence[tuple[Worker, int | str | None]], wanted: int | str) -> str:
-    return ", ".join(worker.name for worker, value in values if value == wanted)
-
-
-def _show(value: int | str) -> str:
-    return f"{value:,}" if isinstance(value, int) else _short(value)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else text[:77] + "..."

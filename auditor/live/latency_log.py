@@ -9,9 +9,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from auditor.errors import UsageError
+from auditor.live.latency_fields import (
+    CANDIDATES,
+    FIELDS,
+    Field,
+    Fields,
+    Place,
+    failed,
+    may_hold,
+    number_at,
+    place,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -23,99 +35,6 @@ MAX_GROUPS = 64
 MAX_SHAPES = 512
 MAX_LENGTH = 1 << 40
 MAX_SECONDS = 1e7
-Field = Literal["length", "ttft", "cached", "status", "queue", "group"]
-FIELDS: tuple[Field, ...] = ("length", "ttft", "cached", "status", "queue", "group")
-UNITS: Mapping[str, float] = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-
-# Names under which the fields stand in logs, in order of trust. For the length, what the client sent comes first: an
-# engine that refuses a prompt counts one token for it, and that is the very request that must not be lost.
-CANDIDATES: Mapping[Field, tuple[str, ...]] = {
-    "length": (
-        "client_prompt_tokens",
-        "client_tokens",
-        "request_prompt_tokens",
-        "request_tokens",
-        "input_tokens",
-        "prompt_tokens",
-        "num_prompt_tokens",
-        "prompt_token_count",
-        "prompt_tokens_count",
-        "prompt_length",
-        "prompt_len",
-        "input_length",
-        "input_len",
-        "request_length",
-        "usage.prompt_tokens",
-        "usage.input_tokens",
-        "gen_ai.usage.input_tokens",
-        "attributes.gen_ai.usage.input_tokens",
-        "out.meta_info.prompt_tokens",
-        "meta_info.prompt_tokens",
-    ),
-    "ttft": (
-        "ttft_ms",
-        "time_to_first_token_ms",
-        "first_token_ms",
-        "prefill_ms",
-        "ttft_us",
-        "time_to_first_token_us",
-        "ttft_seconds",
-        "ttft_s",
-        "ttft",
-        "time_to_first_token_seconds",
-        "time_to_first_token_s",
-        "time_to_first_token",
-        "first_token_seconds",
-        "first_token_s",
-        "first_token_latency",
-        "metrics.time_to_first_token_ms",
-        "metrics.ttft_ms",
-        "metrics.ttft",
-        "gen_ai.server.time_to_first_token",
-        "gen_ai.latency.time_to_first_token",
-        "attributes.gen_ai.latency.time_to_first_token",
-        "out.meta_info.first_token_latency",
-        "meta_info.first_token_latency",
-    ),
-    "cached": (
-        "cached_tokens",
-        "prompt_cached_tokens",
-        "usage.prompt_tokens_details.cached_tokens",
-        "prompt_tokens_details.cached_tokens",
-        "cache_read_input_tokens",
-        "usage.cache_read_input_tokens",
-        "out.meta_info.cached_tokens",
-        "meta_info.cached_tokens",
-    ),
-    "status": (
-        "status_code",
-        "http_status",
-        "response_code",
-        "status",
-        "response.status",
-        "error",
-        "finish_reason",
-        "finish_reason.type",
-        "meta_info.finish_reason.type",
-        "out.meta_info.finish_reason.type",
-    ),
-    "queue": ("queue_time_ms", "queue_ms", "queue_time", "out.meta_info.queue_time", "meta_info.queue_time"),
-    "group": ("model", "model_name", "request.model", "gen_ai.request.model", "obj.model"),
-}
-
-
-FAILED = frozenset({"error", "failed", "aborted", "abort", "cancelled", "canceled", "timeout", "rejected"})
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a field stands: keys from the outside in; `count` takes the number of items or characters there; `unit` is
-    the factor that gives seconds (times only)."""
-
-    text: str
-    keys: tuple[str, ...]
-    count: bool = False
-    unit: float = 1.0
 
 
 class Sample(NamedTuple):
@@ -138,30 +57,6 @@ class Tally:
     paths: dict[Field, str] = field(default_factory=dict)
     truncated: list[str] = field(default_factory=list)
     groups: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """Which field stands where; a field that is not named is looked for under the usual names."""
-
-    named: Mapping[Field, Place]
-    unit: float | None = None
-
-
-def parse_field(text: str) -> tuple[Field, str]:
-    """`NAME=PATH` from the command line."""
-    name, separator, path = text.partition("=")
-    for known in FIELDS:
-        if name == known and separator and path:
-            return known, path
-    raise UsageError(f"`--field {text}` is not NAME=PATH with NAME one of {', '.join(FIELDS)}")
-
-
-def place(text: str, unit: float | None) -> Place:
-    """A path: dotted keys, `len:` in front for the number of items or characters."""
-    count = text.startswith("len:")
-    keys = text[4:] if count else text
-    return Place(text, tuple(keys.split(".")), count, unit if unit is not None else _unit_of(keys))
 
 
 def samples(paths: Sequence[str], mapping: Fields, tally: Tally) -> Iterator[Sample]:
@@ -203,7 +98,7 @@ class _Finder:
         if length is None or seconds is None:
             reasons["no length and time"] += 1
             return None
-        if places["status"] and _failed(document, places["status"]):
+        if places["status"] and failed(document, places["status"]):
             reasons["failed request"] += 1
             return None
         if not 1 <= length < MAX_LENGTH or not 0 <= seconds < MAX_SECONDS:
@@ -226,7 +121,7 @@ class _Finder:
         found = self._shapes.get(shape)
         if found is None:
             found = {
-                name: tuple(one for one in places if _may_hold(document, one)) for name, places in self._all.items()
+                name: tuple(one for one in places if may_hold(document, one)) for name, places in self._all.items()
             }
             if len(self._shapes) < MAX_SHAPES:
                 self._shapes[shape] = found
@@ -236,7 +131,7 @@ class _Finder:
         self, document: dict[str, object], places: Mapping[Field, tuple[Place, ...]], name: Field
     ) -> float | None:
         for one in places[name]:
-            value = _at(document, one)
+            value = number_at(document, one)
             if value is not None:
                 if name not in self._tally.paths:
                     self._tally.paths[name] = one.text
@@ -246,7 +141,7 @@ class _Finder:
     def _group(self, document: dict[str, object], places: Sequence[Place]) -> str:
         groups = self._tally.groups
         for one in places:
-            value = _value(document, one.keys)
+            value = value_at(document, one.keys)
             if isinstance(value, str) and value:
                 name = value[:80]
                 if name not in groups:
@@ -255,80 +150,6 @@ class _Finder:
                     groups.add(name)
                 return name
         return ""
-
-
-def _may_hold(document: dict[str, object], one: Place) -> bool:
-    return any(".".join(one.keys[:size]) in document for size in range(1, len(one.keys) + 1))
-
-
-def _failed(document: dict[str, object], places: Sequence[Place]) -> bool:
-    """Whether the request was refused, broken off, or ended in an error: its first token was not one of an answer."""
-    for one in places:
-        value = _value(document, one.keys)
-        if type(value) is int:
-            if value >= 400:
-                return True
-        elif type(value) is str:
-            if (value.isdigit() and int(value) >= 400) or value.lower() in FAILED:
-                return True
-            if value and one.keys[-1] == "error":
-                return True
-        elif value and one.keys[-1] == "error":
-            return True
-    return False
-
-
-def _at(document: dict[str, object], one: Place) -> float | None:
-    value = _value(document, one.keys)
-    kind = type(value)
-    if one.count:
-        return float(len(value)) if isinstance(value, (str, list)) else None
-    if kind is float or kind is int or kind is str:
-        try:
-            return float(value) * one.unit  # type: ignore[arg-type]
-        except (ValueError, OverflowError):
-            return None
-    return None
-
-
-def _value(document: dict[str, object], keys: tuple[str, ...]) -> object:
-    """The value at the keys. The plain way first: a log of gigabytes asks this for every field of every line."""
-    value: object = document
-    for key in keys:
-        if type(value) is not dict or key not in value:
-            return _odd_value(document, keys) if len(keys) > 1 else None
-        value = value[key]
-    return value
-
-
-def _odd_value(document: object, keys: tuple[str, ...]) -> object:
-    """The value at keys that may hold dots themselves (`gen_ai.usage.input_tokens`), stand in a list, or in a text that
-    is JSON."""
-    if not keys:
-        return document
-    if isinstance(document, str) and document.startswith("{"):
-        try:
-            document = json.loads(document)
-        except (ValueError, RecursionError):
-            return None
-    if isinstance(document, list):
-        at = int(keys[0]) if keys[0].isdigit() else len(document)
-        return _odd_value(document[at], keys[1:]) if at < len(document) else None
-    if not isinstance(document, dict):
-        return None
-    for size in range(1, len(keys) + 1):
-        joined = ".".join(keys[:size])
-        if joined in document:
-            return _odd_value(document[joined], keys[size:])
-    return None
-
-
-def _unit_of(keys: str) -> float:
-    name = keys.rsplit(".", 1)[-1].lower()
-    for suffix, unit in (("_ms", "ms"), ("millis", "ms"), ("milliseconds", "ms"), ("_us", "us"), ("_ns", "ns")):
-        if name.endswith(suffix):
-            return UNITS[unit]
-    return 1.0
 
 
 def _document(line: bytes) -> dict[str, object] | None:

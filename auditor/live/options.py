@@ -9,6 +9,7 @@ from pathlib import Path
 
 from auditor.errors import UsageError
 
+HEADROOM = 1.25  # context windows that the pool must hold; the rule `kv-pool-below-context` asks for as many
 TOKEN_VARIABLE = "AUDITOR_TOKEN"  # noqa: S105 (the name of a variable, not a token)
 
 

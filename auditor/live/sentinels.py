@@ -72,6 +72,7 @@ def token_prompt(pieces: Pieces, record: Sequence[int], question: Sequence[int],
     return [*pieces.begin, *(list(record) * records), *filler, *question]
 
 
-def text_prompt(own: Sentinel, word: str, records: int, words: int) -> str:
-    """The same as text, with so many records and filler words."""
-    return own.record * records + word.strip() + word * words + own.question
+def text_prompt(own: Sentinel, word: str, records: int, words: int, *, chat: bool = False) -> str:
+    """The same as text, with so many records and filler words; a chat model is asked in a sentence."""
+    question = f"\nWhich code does register {own.register} list? Answer with the code alone." if chat else own.question
+    return own.record * records + word.strip() + word * words + question

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -209,6 +210,10 @@ class _App:
         for message in messages if isinstance(messages, list) else ():
             if isinstance(message, dict):
                 text += f"<{message.get('role')}>{message.get('content')}"
+        # The one instruction that the toy model follows; a real one needs no such help.
+        asked = re.search(r"does register (\w+) list\?", text)
+        if asked is not None:
+            text += f"<assistant>Register {asked[1]} lists the code"
         return self.cluster.tokenizer.encode(text)
 
     def _completion(self, ids: list[int], room: int, api: str) -> tuple[int, object]:
