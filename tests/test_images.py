@@ -49,6 +49,10 @@ VERDICTS = [
     ("/shared/containers/lmsysorg+sglang+v0.5.8.sqsh", "vulnerable", "0.5.8", None),
     ("/shared/containers/sglang-v0.4.sqsh", "vulnerable", "0.4", None),
     ("docker:lmsysorg/sglang:v0.5.9", "vulnerable", "0.5.9", None),
+    ("rocm/7.0:rocm7.0_ubuntu_22.04_sgl-dev-v0.5.2-rocm7.0-mi35x-20250915", "vulnerable", "0.5.2", None),
+    ("cr.example/aibrix/sglang-kvcache-nixl:v0.5.5.post3-nixl-v0.7.1", "vulnerable", "0.5.5.post3", None),
+    ("example/sglang-server:0.4.1", "unverifiable", None, "no-version"),
+    ("cr.example/aibrix:sglang:v0.4.9.post3-cu126", "unverifiable", None, "unknown-tag"),
 ]
 
 

@@ -18,7 +18,10 @@ _HOLE = "\ue001"  # stands for one variable while a reference is taken apart
 _VERSION = r"\d+(?:\.\d+)+(?:\.?(?:rc|a|b|alpha|beta)\.?\d+)?(?:\.?post\.?\d+)?(?:\.?dev\d*)?(?:\+[a-z0-9.]+)?"
 _LEADING = re.compile(rf"v?({_VERSION})(?=[-_]|\Z)", re.IGNORECASE)
 _WITH_V = re.compile(rf"(?:\A|[-_.])v({_VERSION})(?=[-_]|\Z)", re.IGNORECASE)
-_NAMED = re.compile(rf"sglang[-_]?v?({_VERSION})(?=[-_.]|\Z)", re.IGNORECASE)
+_NAMED = re.compile(rf"(?:sglang|sgl-dev)[-_:]?v?({_VERSION})(?=[-_.]|\Z)", re.IGNORECASE)
+_BUILT = re.compile(
+    r"\.post\d|-(?:cu\d{2,3}|rocm\d+|cann\d|runtime|nixl|mooncake|ucx)(?=[-_.\d]|\Z)"
+)  # of the engine's tags
 _DATED = re.compile(r"(?:\A|[-_])(20\d\d)(\d\d)(\d\d)(?=[-_]|\Z)")
 _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*")
 _DOMAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?")
@@ -159,7 +162,7 @@ def family_of(reference: Value) -> Family | None:
         return None
     literal = re.sub(r"\$\{[^}]*\}", _HOLE, repository)
     component = literal.rsplit("/", 1)[-1]
-    words = re.split(r"[-_.]", component)
+    words = re.split(r"[-_.:]", component)
     if not set(words).isdisjoint(_data()["other_words"]):
         return None
     if _HOLE in component:
@@ -173,7 +176,7 @@ def family_of(reference: Value) -> Family | None:
         return "rebuild" if not _ends(literal, "rocm/sgl-dev") else "upstream"
     if component in _data()["engine"]:
         return "upstream" if any(_ends(literal, path) for path in _data()["upstream"]) else "rebuild"
-    if "sglang" in words or any(word.startswith("sglang") for word in re.split(r"[-_.]", tag)):
+    if "sglang" in words or "sgl-dev" in tag or any(word.startswith("sglang") for word in re.split(r"[-_.]", tag)):
         return "product"
     return None
 
@@ -216,7 +219,7 @@ def image_verdict(reference: Value, fixed: str = FIXED) -> ImageVerdict:
         known = _vendor_verdict(vendor, tag, fixed)
         if known is not None:
             return known
-    version, confidence = _engine_version(tag, family)
+    version, confidence = _engine_version(tag, family, parts.repository.lower().rsplit("/", 1)[-1])
     if version is not None:
         word = version_verdict(version, fixed).verdict
         if word in ("vulnerable", "safe"):
@@ -226,7 +229,7 @@ def image_verdict(reference: Value, fixed: str = FIXED) -> ImageVerdict:
             )
     if _HOLE in tag:
         return ImageVerdict("unverifiable", "variable", decide=_set(parts.tag))
-    return _undecided(tag, family, parts.digest)
+    return _undecided(tag, family, parts.digest, parts.repository.rsplit("/", 1)[-1])
 
 
 def _set(value: Value | None) -> str:
@@ -234,14 +237,16 @@ def _set(value: Value | None) -> str:
     return f"a value for `{names[0]}`" if names else "the value of the variable"
 
 
-def _engine_version(tag: str, family: Family) -> tuple[str | None, Confidence]:
+def _engine_version(tag: str, family: Family, component: str) -> tuple[str | None, Confidence]:
     """The engine version that a tag states, with what it is worth."""
     named = _NAMED.search(tag)
     if named and _HOLE not in named.group(0):
         return named.group(1), "medium" if family == "product" else "high"
+    leading = _LEADING.match(tag)
+    if family == "product" and leading and component.startswith("sglang-") and _BUILT.search(tag):
+        return leading.group(1), "medium"
     if family in ("unnumbered", "product", "vendor"):
         return None, "low"
-    leading = _LEADING.match(tag)
     if leading and family == "rebuild" and not leading.group(1).startswith("0."):
         return None, "low"  # the engine has no 1.x: a rebuild's number of its own
     if leading:
@@ -280,7 +285,7 @@ def _vendor_verdict(vendor: dict[str, Any], tag: str, fixed: str) -> ImageVerdic
     return ImageVerdict("unverifiable", "unknown-tag", decide=decide)
 
 
-def _undecided(tag: str, family: Family, digest: str | None) -> ImageVerdict:
+def _undecided(tag: str, family: Family, digest: str | None, component: str = "") -> ImageVerdict:
     dated = _DATED.search(tag)
     date = "-".join(dated.groups()) if dated else None
     first = re.split(r"[-_.]", tag.lower(), maxsplit=1)[0]
@@ -297,6 +302,8 @@ def _undecided(tag: str, family: Family, digest: str | None) -> ImageVerdict:
         return ImageVerdict("unverifiable", "branch", decide="a tag that states the version", date=date)
     if first in _data()["moving"]:
         return ImageVerdict("unverifiable", "latest", decide="a tag that states the version; this one moves", date=date)
+    if ":" in component:
+        return ImageVerdict("unverifiable", "unknown-tag", decide="a reference with one tag; this one has two colons")
     if family in ("product", "unnumbered"):
         decide = "the engine version inside: run `pip show sglang` in the image"
         return ImageVerdict("unverifiable", "no-version", decide=decide, confidence="low", date=date)

@@ -259,6 +259,15 @@ READERS: tuple[Reader, ...] = (
         excludes=("*.*", "dockerfile", "containerfile", "makefile", "justfile", "*requirements*", "*constraints*"),
     ),
     Reader(
+        "toml-other",
+        "auditor.readers.toml_other",
+        ("*.toml",),
+        "TOML by shape: fly.toml, tables of containers",
+        "engine images under any key, commands, environment, launches",
+        "prose; dependency tables (they have readers of their own)",
+        excludes=("pyproject.toml", "pylock*.toml", "cargo.toml", "pdm.lock"),
+    ),
+    Reader(
         "env-file",
         "auditor.readers.env_file",
         (".env", ".env.*", "*.env", "env.*.example"),

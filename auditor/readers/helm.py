@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from auditor.errors import ReadError
 from auditor.launch.parse import LaunchContext
+from auditor.launch.script import script_facts
 from auditor.model.facts import Definition, Fact
 from auditor.model.spans import SourceFile
 from auditor.readers.workloads import Reading
 from auditor.readers.yaml_kinds import is_template, is_values_name, kind_of
 from auditor.syntax.go_eval import defines_of
 from auditor.syntax.go_templates import masked
+from auditor.syntax.mapped import piece_of
 from auditor.syntax.yaml_nodes import Documents, MapNode, Node, ScalarNode, documents, walk
 
+_TEMPLATE_ENDING = re.compile(r"\.(?:j2|jinja2?|gotmpl|tmpl|template)\Z")
+_SHELL = (".sh", ".bash", ".sbatch", ".slurm", ".zsh")
 MAX_BLANKED = 40  # lines of one template given up before it counts as unread
 MAX_VALUES = 20_000  # scalars of one values file
 
@@ -72,8 +77,14 @@ def template(source: SourceFile) -> Iterator[Fact | ReadError]:
     text = source.text
     for name, body in defines_of(text).items():
         yield Definition(name, body, "helm-define", source.path, source.span(0, 0))
-    if source.path.lower().endswith(".tpl"):
+    inner = _TEMPLATE_ENDING.sub("", source.path.lower())
+    if inner.endswith(".tpl"):
         return
+    if inner.endswith(_SHELL) or text.startswith("#!"):
+        yield from script_facts(piece_of(source), source, LaunchContext(deployment=source.path))
+        return
+    if inner != source.path.lower() and re.search(r"\.\w+\Z", inner) and not inner.endswith((".yaml", ".yml", ".json")):
+        return  # a template of something else than YAML
     answer = salvaged(source, masked(text))
     reading = Reading(source)
     for root in answer.roots:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from auditor.errors import ReadError
 from auditor.launch.images import family_of
-from auditor.launch.parse import LaunchContext, launch_of, mapping_launch
+from auditor.launch.parse import LaunchContext, launch_of
 from auditor.launch.script import command_facts, script_facts
-from auditor.model.facts import Definition, Fact, Gpu
-from auditor.model.spans import SourceFile, Span
+from auditor.model.facts import Definition, EngineLaunch, Fact, Gpu
+from auditor.model.spans import SourceFile
+from auditor.readers.option_maps import option_launch, recipe_launches, with_siblings, worker_launch
 from auditor.readers.yaml_kinds import Kind
 from auditor.readers.yaml_shapes import (
     accelerators_of,
@@ -76,6 +77,7 @@ class Around:
     kind: Kind
     dialect: Dialect = SHELL
     names: tuple[str, ...] = ()
+    variant: bool = False
 
     @property
     def scope(self) -> str:
@@ -90,6 +92,7 @@ class Reading:
     used: set[int] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
     count: int = 0
+    base: MapNode | None = None
 
     def document(self, root: Node, kind: Kind, context: LaunchContext | None = None) -> Iterator[Fact]:
         """The facts of one document."""
@@ -101,6 +104,7 @@ class Reading:
             if kind == "kubernetes" or name:
                 names = tuple(part for part in (root.text("kind") or "", name) if part)
                 context = replace(context, deployment=deployment_of(name) or context.deployment)
+            self.base = root.map("base")
         yield from self.node(root, "", Around(context, kind, dialect, names), 0)
 
     def node(self, node: Node, key: str, around: Around, depth: int) -> Iterator[Fact]:
@@ -128,6 +132,8 @@ class Reading:
                 continue
             if name.lower() in ("labels", "annotations", "tags"):
                 continue
+            if name == "images" and (around.kind == "workflow" or node.get("steps") is not None):
+                continue  # what a build makes, not what it starts from
             yield from self.node(entry.value, name, around, depth + 1)
         for merged in node.merges:
             yield from self.node(merged, key, around, depth + 1)
@@ -182,6 +188,9 @@ class Reading:
             stated = node.get(*path)
             if isinstance(stated, ScalarNode) and not stated.is_null:
                 context = replace(context, image=word_of(stated, around.dialect, context.variables).value)
+        if re.match(r"(?:zip_)?override\w*\Z", key) and self.base is not None:
+            context = self.varied(context, key)
+            around = replace(around, variant=True)
         nodes = nodes_of(node)
         if nodes is not None:
             context = replace(context, nodes=nodes)
@@ -194,6 +203,15 @@ class Reading:
         if len(names) > 8:
             names = (*names[:4], *names[-4:])
         return replace(around, context=context, names=names)
+
+    def varied(self, context: LaunchContext, key: str) -> LaunchContext:
+        """The context of one variant of a recipe: what its base says stands where it says nothing itself."""
+        context = replace(context, deployment=f"{self.source.path}#{key}")
+        if self.base is None:
+            return context
+        image = self.base.text("model", "container")
+        gpu = accelerators_of(self.base)
+        return replace(context, image=context.image or image, gpu=context.gpu or gpu)
 
     # -- mappings -----------------------------------------------------------------------------------------------
 
@@ -218,8 +236,18 @@ class Reading:
         if probes:
             context = replace(context, probes=probes)
         context = replace(context, scope=around.scope)
-        yield from self.command(node, key, around, context)
+        found = False
+        for fact in self.command(node, key, around, context):
+            if isinstance(fact, EngineLaunch):
+                found = True
+                if around.kind == "values":
+                    fact = with_siblings(fact, node)
+            yield fact
         yield from self.engine_mappings(node, around, context)
+        if env and not found:
+            worker = worker_launch(env, self.source, context)
+            if worker is not None:
+                yield worker
 
     def command(self, node: MapNode, key: str, around: Around, context: LaunchContext) -> Iterator[Fact]:
         """What the command keys of a mapping start, all of them together."""
@@ -273,42 +301,16 @@ class Reading:
         return any(_SHELLISH.search(text, value.start, max(value.end, value.start)) for _, value in pieces)
 
     def engine_mappings(self, node: MapNode, around: Around, context: LaunchContext) -> Iterator[Fact]:
-        """Options as keys of a mapping: `sglang_config: {prefill: {...}, decode: {...}}` of Slurm recipes."""
+        """Options as keys of a mapping."""
         config = node.map("sglang_config")
-        if config is None or id(config) in self.used:
-            return
-        self.used.add(id(config))
-        roles = [entry for entry in config.entries if isinstance(entry.value, MapNode)]
-        for entry in roles or []:
-            value = entry.value
-            if not isinstance(value, MapNode):
-                continue
-            options = [
-                (
-                    option.key.value,
-                    word_of(option.value).value if "$" in option.value.value else typed,
-                    cover(self.source, option.key, option.value),
-                )
-                for option in value.entries
-                if isinstance(option.value, ScalarNode) and (typed := option.value.typed) is not None
-            ]
-            environment = node.map(f"{entry.key.value}_environment")
-            env = dict(context.env)
-            if environment is not None:
-                from auditor.readers.yaml_shapes import add_setting
-
-                for setting in environment.entries:
-                    if isinstance(setting.value, ScalarNode):
-                        add_setting(env, setting.key.value, setting.value, around.dialect, {})
-            role = entry.key.value if entry.key.value in ("prefill", "decode") else None
-            inner = replace(context, env=env, scope="/".join((*around.names, entry.key.value)))
-            yield mapping_launch(
-                options,
-                self.source,
-                cover(self.source, entry.key, value),
-                inner,
-                role="prefill" if role == "prefill" else "decode" if role == "decode" else None,
-            )
+        if config is not None and id(config) not in self.used:
+            self.used.add(id(config))
+            base = self.base.map("backend") if around.variant and self.base is not None else None
+            yield from recipe_launches(node, base, context, around.dialect)
+        for entry in node.own:
+            launch = option_launch(entry, context)
+            if launch is not None:
+                yield launch
 
     # -- scalars ------------------------------------------------------------------------------------------------
 
@@ -379,12 +381,6 @@ class Reading:
             if self.count > MAX_FACTS:
                 raise ReadError(f"more than {MAX_FACTS} facts in one file", None, limit=True)
             yield fact
-
-
-def cover(source: SourceFile, first: ScalarNode, last: Node) -> Span:
-    """From the start of a key to the end of its value."""
-    end = last.span.end.offset if isinstance(last, ScalarNode) else last.end
-    return source.span(first.start, max(end, first.end))
 
 
 def nodes_of(node: MapNode) -> int | None:

@@ -103,8 +103,11 @@ def image_of_text(
     else:
         value = text
     if isinstance(value, Unresolved):
-        if not keyed and not (family_of(value) and (_shape_of(value) or _is_container_key(key))):
+        family = family_of(value)
+        if not keyed and not (family and (_shape_of(value) or _is_container_key(key))):
             return None
+        if not keyed and family == "unknown" and not _is_container_key(key):
+            return None  # a variable named after the engine is an image only where a key says so
         if " " in _filled(value).strip() or "://" in _filled(value).removeprefix("docker://"):
             return None
         return ImageReference(value, scope, span)

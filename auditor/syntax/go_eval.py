@@ -272,7 +272,9 @@ class _Reading:
             return Text((Piece(token[1:-1]),))
         if token.startswith("$"):
             name, _, rest = token.partition(".")
-            base = frame.root if name == "$" and "$" not in frame.names else frame.names.get(name)
+            base = frame.names.get(name)
+            if base is None and (name == "$" or rest.startswith(("Values.", "Chart."))):
+                base = frame.root  # a name that a file gives to the root once, outside of the value
             return self.member(base, rest) if rest else base
         if token.startswith("."):
             return self.member(frame.dot, token[1:]) if len(token) > 1 else frame.dot
