@@ -214,6 +214,8 @@ def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: 
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         name = _dotted(target).rpartition(".")[2] if isinstance(target, (ast.Name, ast.Attribute)) else ""
+        if isinstance(target, ast.Name) and name in ("packages", "dependencies"):
+            name = ""  # names that a program looks up or prints; an installer gets them as an argument
         if node.value is not None:
             yield from _visit(node.value, module, scope, f"={name}", depth + 1)
         return
