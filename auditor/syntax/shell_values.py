@@ -148,7 +148,8 @@ class Scope:
 
     def assign(self, name: str, fragments: tuple[Fragment, ...], span: Span, *, append: bool = False) -> None:
         """`NAME=text` or `NAME+=text`."""
-        if not append and self.branch and fragments and fragments[0].hole and fragments[0].hole.name == name:
+        adds = bool(fragments and fragments[0].hole and fragments[0].hole.name == name)
+        if not append and self.branch and adds and self.current(name) is not None:
             append, fragments = True, fragments[1:]  # NAME="$NAME more" in an arm adds to what was there
         current = self.current(name) if append else None
         if current is not None and current.words is None:
