@@ -17,7 +17,7 @@ from typing import Literal
 
 from auditor.model.facts import Value
 
-Kind = Literal["int", "human", "float", "str", "flag", "optional-flag", "ints", "strs", "floats", "json"]
+Kind = Literal["int", "human", "float", "str", "flag", "optional-flag", "ints", "strs", "floats", "removed"]
 
 _SUFFIXES = {
     "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
@@ -119,7 +119,7 @@ def _any_version(text: str, versions: Sequence[str], table: Mapping[str, tuple[_
         option, why = _at(text, index, table)
         if option is not None:
             return Spelling(option.name, option)
-        problem = problem or why
+        problem = problem or why  # the newest version's word
     if "_" in text:
         return _any_version(text.replace("_", "-"), versions, table)
     return Spelling(text, None, problem)
@@ -136,6 +136,8 @@ def _at(text: str, index: int, table: Mapping[str, tuple[_Row, ...]]) -> tuple[O
     """The option at one sampled version, or why it is refused; both empty when nothing begins like this."""
     for row in table.get(text, ()):
         if row.first <= index <= row.last:
+            if row.option.kind == "removed":
+                return None, f"`--{text}` is refused by sglang {_data()[0][index]}"
             return row.option, ""
     if not text:
         return None, ""
