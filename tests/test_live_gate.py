@@ -466,6 +466,30 @@ def test_a_token_does_not_follow_a_redirect_to_another_host() -> None:
         assert other.seen == []
 
 
+@pytest.mark.parametrize("url", [
+    "http://exa mple:1", "http://a..b", "http://-", "http://h:99999", "http://\u2603.net", "http://xn--/", "http://%zz",
+    "http://[::1", "http://", "http:///x", "http://1.1.1.1.1", "http://a:b:c", "http://127.0.0.1:0",
+    "http://" + "a" * 300,
+    "http://127.0.0.1:1/%00", "http://127.0.0.1:1/a b", "HTTP://127.0.0.1:1", "http://127.0.0.1:1/\x00", "://",
+    "http:/x",
+])  # fmt: skip
+def test_any_url_is_an_address_or_one_line(url: str) -> None:
+    done = run("gate", url, "--timeout", "2")
+    assert done.code in (2, 3)
+    assert (done.code == 2) == (done.err.count("\n") == 1)
+
+
+@pytest.mark.parametrize(
+    "location", ["http://", "//[::1", "\u2603", "http://127.0.0.1:1:1/", "?", "", "/\x7f", "http://%zz"]
+)
+def test_a_redirect_to_anything_is_an_answer_or_none(location: str) -> None:
+    faults = Faults(paths=("/server_info",), status=302, headers={"location": location})
+    with served(Cluster(replace(GOOD)), prefill=faults) as where:
+        done = run("gate", where.prefill.url, "--timeout", "2")
+    # The snowman is a page of the same host, which does not exist: the old name of the document is tried then.
+    assert done.code == (0 if location == "\u2603" else 3)
+
+
 def test_a_redirect_on_the_same_host_is_followed() -> None:
     faults = Faults(paths=("/server_info",), redirect="")
     with served(Cluster(replace(GOOD)), prefill=faults) as where:

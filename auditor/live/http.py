@@ -95,7 +95,12 @@ def base_url(text: str) -> str:
     if parts.query or parts.fragment:
         raise UsageError(f"`{parts.scheme}://{parts.netloc}{parts.path}` must not carry a query or fragment")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    url = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    try:
+        httpx.URL(url)
+    except (httpx.InvalidURL, ValueError):
+        raise UsageError(f"`{text}` is no URL: its host name cannot exist") from None
+    return url
 
 
 class Session:
@@ -129,6 +134,8 @@ class Session:
             raise NoAnswer("broken", "the connection broke before the answer was complete") from None
         except httpx.HTTPError:
             raise NoAnswer("broken", "the answer is not valid HTTP") from None
+        except (httpx.InvalidURL, UnicodeError):
+            raise NoAnswer("redirect", "a redirect to something that is no URL") from None
 
     async def _follow(self, method: str, url: str, content: bytes | None, host: str | None) -> Answer:
         headers = {"Content-Type": "application/json"} if content is not None else {}

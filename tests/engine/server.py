@@ -131,7 +131,7 @@ class _App:
             body, headers = gzip.compress(body), {**headers, "content-encoding": "gzip"}
         lines = [f"HTTP/1.1 {status} x", f"content-length: {len(body)}", "connection: close"]
         lines += [f"{name}: {value}" for name, value in {"content-type": "application/json", **headers}.items()]
-        data = "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+        data = "\r\n".join(lines).encode("utf-8") + b"\r\n\r\n" + body
         if faults.cut and faults.applies(request.path):
             data = data[: len(data) - max(len(body) // 2, 1)]
         if faults.drip and faults.applies(request.path):
@@ -152,7 +152,7 @@ class _App:
             if faults.token and request.headers.get("authorization") != f"Bearer {faults.token}":
                 return 401, b'{"error":"Unauthorized"}', {}
             if faults.status:
-                return faults.status, b'{"error":{"message":"no"}}', {}
+                return faults.status, b'{"error":{"message":"no"}}', dict(faults.headers)
             if faults.status_once and self._answered == 1:
                 return faults.status_once, b'{"error":{"message":"no"}}', {}
             if faults.huge:
