@@ -30,6 +30,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "inventory", "auditor.commands.inventory", "list packages, images and launches with their verdicts, no findings"
     ),
+    Command("capacity", "auditor.commands.capacity", "the KV pool of one launch, worked out in the open"),
     Command("gate", "auditor.commands.gate", "pool against context, read from the running engine; fails closed"),
     Command("canary", "auditor.commands.canary", "content check of a running engine with sentinels at the limit"),
     Command("latency", "auditor.commands.latency", "long prompts that answer too fast, from request logs"),

@@ -1,0 +1,211 @@
+"""The catalogues: models by Hugging Face id, accelerators by name. Loaded on first use from the two data files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from auditor.capacity.shapes import ModelShape, Parameters, shape_of, text_config
+
+MIB = 2**20
+_HERE = Path(__file__).resolve().parent
+
+# Words at the end of an id that name another quantization of the same architecture.
+_QUANT_WORDS = (
+    (re.compile(r"[-_.]?(?:w4afp8)", re.IGNORECASE), "w4afp8"),
+    (re.compile(r"[-_.]?(?:nvfp4|fp4)(?:[-_.]?(?:v\d|mtp|dynamic))*", re.IGNORECASE), "nvfp4"),
+    (re.compile(r"[-_.]?mxfp4", re.IGNORECASE), "mxfp4"),
+    (
+        re.compile(
+            r"[-_.]?(?:gptq|awq|int4|w4a16|quantized\.w4a16|autoround|4bit|marlin)(?:[-_.]?int4)?", re.IGNORECASE
+        ),
+        "int4",
+    ),
+    (re.compile(r"[-_.]?(?:int8|w8a8|gptq-int8|quantized\.w8a8)", re.IGNORECASE), "fp8"),
+    (re.compile(r"[-_.]?fp8(?:[-_.]?(?:dynamic|block|static|kv|pertensor|per-tensor))*", re.IGNORECASE), "fp8"),
+    (re.compile(r"[-_.]?bf16", re.IGNORECASE), "bf16"),
+)
+# Endings of tuned or dated versions that leave the architecture as it is.
+_TUNED = re.compile(
+    r"[-_.](?:instruct|chat|base|it|thinking|hf|reasoning|fin|preview|exp|terminus|\d{4}|v\d+(?:\.\d+)?|latest|speciale|"
+    r"abliterated|mtp|dynamic|requant)$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One accelerator: memory as the driver reports it (bytes), vendor, CUDA compute capability (or the vendor's own
+    number), whether the memory is shared with the host, and the smallest memory that the name is sold with."""
+
+    name: str
+    memory: float
+    vendor: str
+    capability: float
+    unified: bool = False
+    smallest: float | None = None
+
+
+@lru_cache(maxsize=1)
+def _models() -> Mapping[str, Any]:
+    data = json.loads((_HERE / "models.json").read_text(encoding="utf-8"))
+    return dict(data["models"])
+
+
+@lru_cache(maxsize=1)
+def gpus() -> Mapping[str, Gpu]:
+    """All accelerators by catalogue name."""
+    data = json.loads((_HERE / "gpus.json").read_text(encoding="utf-8"))
+    return {
+        name: Gpu(
+            name,
+            entry["memory_mib"] * MIB,
+            entry["vendor"],
+            entry["capability"],
+            bool(entry.get("unified")),
+            entry["smallest_mib"] * MIB if "smallest_mib" in entry else None,
+        )
+        for name, entry in data["gpus"].items()
+    }
+
+
+@lru_cache(maxsize=1)
+def _gpu_names() -> Mapping[str, str]:
+    data = json.loads((_HERE / "gpus.json").read_text(encoding="utf-8"))
+    names = {}
+    for name, entry in data["gpus"].items():
+        for alias in (name, *entry["aliases"]):
+            names[_plain(alias)] = name
+    return names
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]+", "-", name.strip().lower())
+
+
+def find_gpu(name: str) -> Gpu | None:
+    """The accelerator that a word of a file means: a catalogue name, an alias, a node label or an instance type. A
+    count behind a colon, a vendor word and a memory size are taken off when the whole does not match."""
+    names = _gpu_names()
+    word = _plain(name.split(":")[0] if re.search(r":\d+$", name) else name)
+    for candidate in (word, *_shortened(word)):
+        if candidate in names:
+            return gpus()[names[candidate]]
+    return None
+
+
+def _shortened(word: str) -> list[str]:
+    found = []
+    for pattern in (
+        r"^(?:nvidia|amd|tesla|geforce|instinct|gpu|accelerator)-",
+        r"-(?:sxm\d?|pcie|hbm\d?e?|sxm\d?-hbm\d?|nvl|oam|vcore)$",
+        r"-\d+gb?(?:-hbm\d?e?)?$",
+        r"-(?:mig|shared)-.*$",
+    ):
+        shorter = re.sub(pattern, "", word)
+        if shorter != word:
+            found.append(shorter)
+            found.extend(_shortened(shorter))
+    return found
+
+
+def models() -> tuple[str, ...]:
+    """All ids of the catalogue, sorted."""
+    return tuple(sorted(_models()))
+
+
+@lru_cache(maxsize=1)
+def _by_base() -> Mapping[str, str]:
+    """Ids by their name without organisation, quantization and tuning words, the plainest id first."""
+    found: dict[str, str] = {}
+    for key in sorted(_models(), key=lambda key: (len(key), key)):
+        for name in (key.rpartition("/")[2].lower(), base_name(key)[0]):
+            found.setdefault(name, key)
+    return found
+
+
+def base_name(model: str) -> tuple[str, str | None]:
+    """The name without organisation, quantization and tuning words, and the quantization that it names."""
+    name = re.sub(r"\s*\(.*?\)", "", model).rstrip("/").rpartition("/")[2].lower()
+    quantization = None
+    for pattern, word in _QUANT_WORDS:
+        match = pattern.search(name)
+        if match:
+            quantization = quantization or word
+            name = name[: match.start()] + name[match.end() :]
+    while True:
+        shorter = _TUNED.sub("", name)
+        if shorter == name:
+            return name.strip("-_. "), quantization
+        name = shorter
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A model of the catalogue: its id, its shape, and in `note` how it was read when it is not the id itself."""
+
+    id: str
+    shape: ModelShape
+    note: str = ""
+
+
+@lru_cache(maxsize=512)
+def find_model(model: str) -> Found | None:
+    """The model that an id, a requant of it, or a path ending in its name means; `None` when none does."""
+    known = _models()
+    stated = re.search(r"\(([^)]*)\)", model)
+    if model in known:
+        return Found(model, _shape(known[model]))
+    name = model.rstrip("/").rpartition("/")[2].lower()
+    plain = re.sub(r"\s*\(.*?\)", "", name).strip()
+    names = _by_base()
+    whole = re.sub(r"\s*\(.*?\)", "", model).strip()
+    said = quantization_word(stated.group(1)) if stated else None
+    for candidate in (whole, plain):
+        key = candidate if candidate in known else names.get(candidate)
+        if key is not None:
+            shape = _shape(known[key])
+            return Found(key, requantized(shape, said) if said else shape, "" if key == model else f"read as {key}")
+    base, quantization = base_name(model)
+    quantization = quantization or said
+    key = names.get(base)
+    if key is None:
+        return None
+    shape = _shape(known[key])
+    if quantization is None and shape.quantization != "bf16" and base == base_name(key)[0]:
+        quantization = shape.quantization
+    return Found(key, requantized(shape, quantization) if quantization else shape, f"read as {key}")
+
+
+def quantization_word(text: str) -> str | None:
+    """The quantization that a text names."""
+    return next((word for pattern, word in _QUANT_WORDS if pattern.search(text)), None)
+
+
+def requantized(shape: ModelShape, quantization: str) -> ModelShape:
+    """The same architecture with other weights; a published size no longer holds when the quantization differs."""
+    if quantization == shape.quantization:
+        return shape
+    return replace(shape, quantization=quantization, checkpoint_bytes=None)
+
+
+def _shape(entry: Mapping[str, Any]) -> ModelShape:
+    shape = shape_of(entry)
+    if shape is None:
+        raise ValueError("a catalogue entry without layers or heads")
+    total = entry.get("total_params_b")
+    counted = shape.parameters.total
+    if total and not 0.8 <= counted / (total * 1e9) <= 1.25:
+        # no widths to count from, or a layout that the count does not know: one part, spread over the ranks
+        moe = shape.parameters.experts > 0 or entry.get("moe")
+        shape = replace(shape, parameters=Parameters(experts=total * 1e9) if moe else Parameters(dense=total * 1e9))
+    elif not total and not entry.get("vocab_size") and not text_config(entry).get("vocab_size"):
+        shape = replace(shape, parameters=Parameters())
+    if entry.get("multimodal") and shape.vision_size is None:
+        shape = replace(shape, vision_size=(24, 1024))
+    return shape

@@ -1,0 +1,88 @@
+"""Bytes of KV cache that one token takes on one accelerator, by attention family.
+
+Sources: `model_runner.py:profile_max_num_token` up to 0.5.9, `pool_configurator.py` from 0.5.11.
+"""
+
+from __future__ import annotations
+
+from auditor.capacity.interval import Interval, exact, hull
+from auditor.capacity.spec import LaunchSpec
+
+FP8 = ("fp8_e4m3", "fp8_e5m2", "mxfp8")
+FP4 = ("fp4_e2m1", "nvfp4", "fp4_mx_block16")
+INDEX_SCALE_BLOCK = 128
+
+
+def element_bytes(spec: LaunchSpec) -> Interval:
+    """Bytes of one KV element. `auto` follows the model's type; DSA models take fp8 from compute capability 10 on
+    (`arg_groups/overrides.py:_dsa_kv_cache_dtype_default`)."""
+    dtype = spec.kv_dtype or "auto"
+    if dtype in FP8:
+        return exact(1.0)
+    if dtype in FP4:
+        return exact(0.5625)
+    if dtype in ("bf16", "bfloat16", "float16"):
+        return exact(2.0)
+    if spec.shape.family == "dsa":
+        if spec.capability is None:
+            return hull(1.0, 2.0, expected=1.5)
+        return exact(1.0 if spec.capability >= 10 and spec.vendor == "nvidia" else 2.0)
+    quantization = spec.quantization or spec.shape.quantization
+    if quantization == "nvfp4":
+        return hull(1.0, 2.0, expected=2.0)  # these checkpoints often carry an fp8 KV scheme, which auto follows
+    return exact(2.0)
+
+
+def stage_layers(layers: int, stages: int) -> float:
+    """Layers of the fullest pipeline stage."""
+    return -(-layers // stages)
+
+
+def cell_bytes(spec: LaunchSpec) -> Interval:
+    """Bytes per token of the full-attention pool; of sliding-window hybrids the cost of one full-pool token with its
+    share of the window pool (`swa_full_tokens_ratio`)."""
+    shape, element = spec.shape, element_bytes(spec)
+    if shape.token_bytes is not None:
+        return hull(shape.token_bytes * 0.98, shape.token_bytes * 1.02, expected=shape.token_bytes) * (1 / spec.pp)
+    layers = stage_layers(shape.full_layers, spec.pp)
+    if shape.kv_lora_rank:
+        return _latent(spec, element, layers)
+    ranks = spec.attention_ranks
+    heads = max(1, shape.kv_heads // ranks)
+    cell = element * (heads * (shape.head_dim + shape.v_head_dim) * layers)
+    if shape.family == "swa" and shape.swa_layers:
+        window = element * (
+            max(1, shape.swa_kv_heads // ranks) * 2 * shape.swa_head_dim * stage_layers(shape.swa_layers, spec.pp)
+        )
+        ratio = spec.swa_full_tokens_ratio
+        share = 1.0 if spec.disable_hybrid_swa_memory else 0.8 if ratio is None else ratio
+        cell = cell + window * share
+    if spec.speculative and shape.draft_layers and shape.full_layers:
+        cell = cell * (1 + shape.draft_layers / shape.full_layers)
+    return cell
+
+
+def _latent(spec: LaunchSpec, element: Interval, layers: float) -> Interval:
+    shape = spec.shape
+    row = shape.kv_lora_rank + shape.rope_dim
+    if shape.family != "dsa":
+        return element * (row * layers)
+    index = shape.index_dim + shape.index_dim / INDEX_SCALE_BLOCK * 4
+    plain = exact(row * 1.0) * element
+    stored = shape.kv_lora_rank + shape.kv_lora_rank / 128 * 4 + shape.rope_dim * 2
+    owners = shape.index_layers * layers / shape.layers
+    fp8 = element.high == 1.0
+    if spec.version is not None and spec.version < (0, 5, 6):
+        return plain * layers
+    if spec.version is not None and spec.version < (0, 5, 15):
+        return plain * layers + index * layers
+    raw = spec.vendor != "nvidia" or (spec.capability is not None and spec.capability >= 10)
+    late = (plain if not fp8 or raw else exact(stored)) * layers + index * owners
+    if spec.version is not None and spec.version >= (0, 5, 19):
+        return late
+    if not fp8:
+        return hull(late, plain * layers + index * layers)
+    middle = exact(stored * layers + index * layers)
+    if spec.version is not None:
+        return hull(plain * layers + index * layers, late)
+    return hull(plain * layers + index * layers, middle, late, expected=(row + stored) / 2 * layers + index * layers)

@@ -1,0 +1,138 @@
+"""The KV pool of a launch, by interval arithmetic, every step named.
+
+budget = M0 * f - weights - extras;  tokens = floor_page(budget / cell), capped by `--max-total-tokens`
+(`mem_cache/kv_cache_configurator.py`; `profile_max_num_token` before 0.5.11), where M0 is the memory free before the
+weights are loaded, f the static fraction, cell the bytes per token.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from auditor.capacity.cell import cell_bytes
+from auditor.capacity.fraction import static_fraction
+from auditor.capacity.interval import Interval, hull
+from auditor.capacity.spec import LaunchSpec
+from auditor.capacity.weights import weights_per_gpu
+
+GIB = 2**30
+ADMISSION_MARGIN = 7  # managers/tp_worker.py and utils.py: the longest accepted prompt is min(context, pool) - 7
+HEADROOM = 1.25
+Word = Literal["covers", "low-headroom", "straddles", "below", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolEstimate:
+    """Tokens of the pool (per data-parallel rank), and the numbers that they come from, in bytes."""
+
+    tokens: Interval
+    free: Interval
+    fraction: Interval
+    fraction_source: str
+    weights: Interval
+    cell: Interval
+    budget: Interval
+    assumptions: tuple[str, ...]
+    capped: bool = False
+
+
+def free_before_load(spec: LaunchSpec) -> Interval:
+    """M0: what the driver reports less the contexts of CUDA or HIP and of the collectives. Public logs show 0.75 to
+    1.15 GiB on one CUDA device (growing with the card), about 2 GiB with eight ranks, and up to 10 GiB on eight AMD
+    ranks; on memory shared with the host, what the host leaves."""
+    total = spec.memory / GIB
+    if spec.unified:
+        # public start-ups on one and the same device: 41, 47 and 113 GiB free of 120
+        return hull(total * 0.33, total * 0.985, expected=total * 0.7) * GIB
+    ranks = min(spec.tp * spec.pp // max(1, spec.nodes or 1) or 1, 8)
+    context = 0.65 + 0.0055 * total
+    smallest = spec.smallest / GIB if spec.smallest else None
+    if spec.vendor == "amd":
+        collective = Interval(0.2, 0.75, 1.2) * (ranks if ranks > 1 else 0)
+        return (Interval(total - 1.5, total - 0.9, total - 0.4) - collective) * GIB
+    collective = (
+        Interval(0.1, 0.6, 1.2) if 1 < ranks < 8 else Interval(0.4, 0.9, 1.8) if ranks >= 8 else Interval(0, 0, 0)
+    )
+    if spec.ep and spec.ep > 8:
+        collective = collective + Interval(0.2, 1.0, 1.8)  # NVSHMEM and all-to-all buffers of wide expert parallelism
+    low = (total if smallest is None else smallest) - context - 0.35
+    return (Interval(low, total - context, total - context + 0.3) - collective) * GIB
+
+
+def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
+    """The pool of one data-parallel rank. Never raises; a launch whose weights do not fit has a pool of 0."""
+    free = free_before_load(spec)
+    loaded = weights_per_gpu(spec)
+    weights = loaded if loaded is not None else Interval(0.0, free.expected * 0.5, free.high)
+    fraction, source = static_fraction(spec, weights.low / free.high)
+    cell = cell_bytes(spec)
+    budget = free * fraction - weights
+    assumptions = _assumptions(spec)
+    if loaded is None:
+        assumptions = (*assumptions, "neither parameters nor published size known: the upper bound is all that holds")
+    if spec.shape.vision_size is not None and (spec.version is None or spec.version >= (0, 5, 19)):
+        extra = 100 * 2**20 if spec.version is not None else 0
+        budget = budget - Interval(0, extra, 1124 * 2**20)
+    budget = budget.at_least(0.0)
+    if spec.shape.linear_layers:
+        budget = _after_states(spec, budget)
+    raw = budget / cell
+    page = spec.page_size or 1
+    tokens = Interval(*(math.floor(value / page) * page for value in (raw.low, raw.expected, raw.high)))
+    tokens = Interval(*(value * max(1, spec.dcp) for value in (tokens.low, tokens.expected, tokens.high)))
+    capped = spec.max_total_tokens is not None and tokens.high >= spec.max_total_tokens
+    if spec.max_total_tokens is not None:
+        tokens = tokens.at_most(spec.max_total_tokens // page * page)
+    return PoolEstimate(tokens, free, fraction, source, weights, cell, budget, assumptions, capped)
+
+
+def _after_states(spec: LaunchSpec, budget: Interval) -> Interval:
+    """What linear-attention states leave. Without a number of requests the states take r / (1 + r) of the budget
+    (`mamba_full_memory_ratio`, 0.9); without the radix cache they take what the running requests need."""
+    ratio = 0.9 if spec.mamba_full_memory_ratio is None else spec.mamba_full_memory_ratio
+    share = budget * (1 / (1 + ratio))
+    if spec.max_running_requests and spec.disable_radix_cache:
+        need = spec.shape.state_bytes / spec.attention_ranks * (spec.max_running_requests + 1)
+        return (budget - need).at_least(0.0)
+    # a number of requests given with a small state leaves more to the pool than the share (0.5.14 and later)
+    return Interval(share.low * 0.93, share.expected, share.high * 1.03)
+
+
+def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:
+    said = []
+    if spec.version is None:
+        said.append("engine version not given: all heuristics from 0.4.6 to 0.5.23 are in the interval")
+    if spec.fraction is None:
+        said.append("no --mem-fraction-static: the engine's own heuristic")
+    if spec.kv_dtype in (None, "auto"):
+        said.append("KV cache type auto: follows the checkpoint")
+    if spec.shape.family == "swa" and spec.swa_full_tokens_ratio is None:
+        said.append("sliding-window pool at the default ratio of 0.8")
+    if spec.shape.linear_layers and not spec.disable_radix_cache:
+        said.append("linear-attention states take 0.9 / 1.9 of the budget, the default ratio")
+    if spec.smallest:
+        said.append(f"the name is sold with {spec.smallest / GIB:.0f} GiB too: both are in the interval")
+    if spec.unified:
+        said.append("memory shared with the host: what is free before loading depends on the host")
+    if spec.speculative:
+        said.append("draft weights counted as one layer of the model")
+    return tuple(said)
+
+
+def verdict(tokens: Interval, context: int | None, headroom: float = HEADROOM) -> Word:
+    """How the pool stands to the window, as the contract defines the words."""
+    if context is None:
+        return "unknown"
+    if tokens.high < context:
+        return "below"
+    if tokens.low < context:
+        return "straddles"
+    return "covers" if tokens.low >= headroom * context else "low-headroom"
+
+
+def longest_admitted(tokens: float, context: int | None) -> int:
+    """The longest prompt that the scheduler serves: min(context, pool) - 7."""
+    limit = tokens if context is None else min(tokens, context)
+    return max(0, int(limit) - ADMISSION_MARGIN)

@@ -1,0 +1,361 @@
+"""What a model configuration says about KV cache and weights: layers, heads, states, parameters by part.
+
+One reading serves the catalogue, which keeps the relevant keys of public config files, and a `config.json` of the tree.
+Key names are those of the transformers library; the order of look-ups follows the engine's own (`model_config.py`:
+`get_total_num_kv_heads`, `_derive_context_length`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Family = Literal["gqa", "mla", "dsa", "swa", "linear", "compressed"]
+CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
+KV_HEAD_KEYS = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
+SUB_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Parameters by part, in single weights. `experts` are the routed experts, `attention` all attention projections,
+    `state` linear-attention or mamba layers, `dense` the other layers, `vision` the towers, `draft` MTP layers."""
+
+    embedding: float = 0.0
+    attention: float = 0.0
+    experts: float = 0.0
+    dense: float = 0.0
+    state: float = 0.0
+    vision: float = 0.0
+    draft: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Without the draft layers, which are loaded only for speculative decoding."""
+        return self.embedding + self.attention + self.experts + self.dense + self.state + self.vision
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """Everything that the pool arithmetic needs of a model. Layer counts are of the whole model; `state_bytes` is one
+    request's linear-attention state over all layers before tensor parallelism; `token_bytes` is a measured KV size per
+    token where no formula is known; `checkpoint_bytes` the size of the published weights; `vision_size`
+    the depth and width of a vision tower as the engine's memory heuristic reads them."""
+
+    family: Family
+    layers: int
+    full_layers: int
+    kv_heads: int
+    head_dim: int
+    v_head_dim: int
+    context: int | None
+    quantization: str
+    parameters: Parameters
+    kv_lora_rank: int = 0
+    rope_dim: int = 0
+    nope_dim: int = 0
+    heads: int = 0
+    index_dim: int = 0
+    index_layers: int = 0
+    swa_layers: int = 0
+    swa_kv_heads: int = 0
+    swa_head_dim: int = 0
+    window: int = 0
+    linear_layers: int = 0
+    state_bytes: float = 0.0
+    token_bytes: float | None = None
+    checkpoint_bytes: float | None = None
+    draft_layers: int = 0
+    vision_size: tuple[int, int] | None = None
+
+
+def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a multimodal configuration that describes the language model."""
+    for key in SUB_CONFIGS:
+        inner = config.get(key)
+        if isinstance(inner, Mapping):
+            return text_config(inner) if any(name in inner for name in SUB_CONFIGS) else inner
+    return config
+
+
+def context_of(config: Mapping[str, Any]) -> int | None:
+    """The derived context length: the first key that is set, times the rope factor unless the configuration keeps the
+    original length beside it or scales the llama3 way (`hf_transformers_utils.py:get_context_length`)."""
+    text = text_config(config)
+    base = next((text[key] for key in CONTEXT_KEYS if isinstance(text.get(key), int)), None)
+    if base is None:
+        return None
+    scaling = text.get("rope_scaling")
+    factor = 1.0
+    if isinstance(scaling, Mapping):
+        kind = scaling.get("rope_type") or scaling.get("type")
+        if "original_max_position_embeddings" not in scaling and kind != "llama3":
+            given = scaling.get("factor", 1)
+            factor = float(given) if isinstance(given, (int, float)) else 1.0
+    return int(base * factor)
+
+
+def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
+    """The shape that a configuration describes; `None` where layers or heads are missing."""
+    text = text_config(config)
+
+    def number(*names: str, default: int = 0) -> int:
+        for name in names:
+            value = text.get(name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                return int(value)
+        return default
+
+    layers = number("num_hidden_layers", "n_layers", "num_layers", "n_layer")
+    hidden = number("hidden_size", "d_model", "n_embd")
+    lora = number("kv_lora_rank")
+    heads = number("num_attention_heads", "n_heads", "n_head", default=number(*KV_HEAD_KEYS))
+    if not layers or not (heads or lora):
+        return None
+    kv_heads = number(*KV_HEAD_KEYS, default=heads)
+    head_dim = number("head_dim", default=hidden // heads if heads and hidden else 0)
+    linear = _linear_layers(text, layers)
+    swa = _swa_layers(text, layers)
+    index_dim = number("index_head_dim")
+    family: Family = "gqa"
+    if number("compress_ratio") or text.get("compress_ratios") or text.get("model_type") in ("deepseek_v4",):
+        family = "compressed"
+    elif linear:
+        family = "linear"
+    elif swa:
+        family = "swa"
+    elif lora:
+        family = "dsa" if index_dim else "mla"
+    pattern = text.get("hybrid_override_pattern")
+    full = pattern.count("*") if isinstance(pattern, str) else layers - linear - swa
+    if isinstance(text.get("full_attention_layers"), int):
+        full = int(text["full_attention_layers"])
+    vision = config.get("vision_config")
+    size = tower = None
+    if isinstance(vision, Mapping):
+        depth = vision.get("num_hidden_layers") or vision.get("depth") or vision.get("layers")
+        width = vision.get("hidden_size") or vision.get("width")
+        if isinstance(depth, int) and isinstance(width, int):
+            tower = (depth, width)
+        # the engine looks for these two names alone and has defaults of its own (`adjust_mem_fraction_for_vlm`)
+        size = (int(vision.get("num_hidden_layers") or 24), int(vision.get("hidden_size") or 1024))
+    return ModelShape(
+        family=family,
+        layers=layers,
+        full_layers=full,
+        kv_heads=number("num_global_key_value_heads", default=kv_heads) if swa else kv_heads,
+        head_dim=number("global_head_dim", default=head_dim) if swa else head_dim,
+        v_head_dim=number("v_head_dim", default=head_dim) if not lora else number("v_head_dim", default=128),
+        context=context_of(config),
+        quantization=quantization_of(config),
+        parameters=_parameters(text, layers, hidden, heads, kv_heads, head_dim, linear, tower),
+        kv_lora_rank=lora,
+        rope_dim=number("qk_rope_head_dim"),
+        nope_dim=number("qk_nope_head_dim", default=128 if lora else 0),
+        heads=heads,
+        index_dim=index_dim,
+        index_layers=_index_layers(text, layers) if index_dim else 0,
+        swa_layers=swa,
+        swa_kv_heads=kv_heads,
+        swa_head_dim=head_dim,
+        window=number("sliding_window"),
+        linear_layers=linear,
+        state_bytes=_state_bytes(text, linear, hidden),
+        token_bytes=float(text["kv_bytes_per_token"]) if text.get("kv_bytes_per_token") else None,
+        checkpoint_bytes=float(config["checkpoint_gib"]) * 2**30 if config.get("checkpoint_gib") else None,
+        draft_layers=number("num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_layers"),
+        vision_size=size,
+    )
+
+
+def quantization_of(config: Mapping[str, Any]) -> str:
+    """The checkpoint's own quantization: `bf16`, `fp8`, `nvfp4`, `mxfp4`, `int4`, `w4afp8`."""
+    named = config.get("quantization")
+    if isinstance(named, str):
+        return named
+    quant = config.get("quantization_config") or text_config(config).get("quantization_config")
+    if not isinstance(quant, Mapping):
+        return "bf16"
+    method = str(quant.get("quant_method") or quant.get("quant_algo") or "").lower()
+    words = str(quant).lower()
+    if "nvfp4" in words or (method == "modelopt" and "fp4" in words):
+        return "nvfp4"
+    if "mxfp4" in words or (method == "quark" and "fp4" in words):
+        return "mxfp4"
+    if method in ("awq", "gptq", "awq_marlin", "gptq_marlin"):
+        return "int4" if str(quant.get("bits", quant.get("w_bit", 4))) == "4" else "fp8"
+    if method == "compressed-tensors" and "'num_bits': 4" in words:
+        return "int4"
+    if "fp8" in words or "float8" in words or "'num_bits': 8" in words:
+        return "fp8"
+    return "bf16"
+
+
+def _linear_layers(text: Mapping[str, Any], layers: int) -> int:
+    if isinstance(text.get("linear_layers"), int):
+        return int(text["linear_layers"])
+    kinds = text.get("layer_types") or text.get("layers_block_type")
+    if isinstance(kinds, list):
+        return sum("linear" in str(kind) or "mamba" in str(kind) or "conv" in str(kind) for kind in kinds)
+    pattern = text.get("hybrid_override_pattern")
+    if isinstance(pattern, str):
+        return pattern.count("M")
+    interval = text.get("full_attention_interval")
+    if isinstance(interval, int) and interval > 1:
+        return layers - layers // interval
+    linear = text.get("linear_attn_config")
+    if isinstance(linear, Mapping) and isinstance(linear.get("kda_layers"), list):
+        return len(linear["kda_layers"])
+    return 0
+
+
+def _swa_layers(text: Mapping[str, Any], layers: int) -> int:
+    if isinstance(text.get("swa_layers"), int):
+        return int(text["swa_layers"])
+    kinds = text.get("layer_types")
+    if isinstance(kinds, list):
+        return sum("sliding" in str(kind) or "chunked" in str(kind) for kind in kinds)
+    pattern = text.get("hybrid_layer_pattern")
+    if isinstance(pattern, list):
+        return sum(kind == 1 for kind in pattern)
+    if text.get("sliding_window") and isinstance(text.get("sliding_window_pattern"), int):
+        return layers - layers // int(text["sliding_window_pattern"])
+    return 0
+
+
+def _index_layers(text: Mapping[str, Any], layers: int) -> int:
+    """Layers that own an index (`dsa_layer_skips_topk`: `indexer_types`, else `index_topk_freq` with its offset)."""
+    kinds = text.get("indexer_types")
+    if isinstance(kinds, list):
+        return sum("full" in str(kind) or kind in (1, True) for kind in kinds) or layers
+    if isinstance(text.get("index_layers"), int):
+        return int(text["index_layers"])
+    frequency = text.get("index_topk_freq")
+    if isinstance(frequency, int) and frequency > 1:
+        offset = text.get("index_skip_topk_offset") or 0
+        return sum(layer < offset or (layer - offset) % frequency == frequency - 1 for layer in range(layers))
+    return layers
+
+
+def _state_bytes(text: Mapping[str, Any], linear: int, hidden: int) -> float:
+    """One request's state over all linear layers, in bytes: convolution state at 2 bytes and recurrent state at 4
+    (`mamba2_cache_params`; gated delta nets keep a key x value matrix a head, mamba2 a head x state one)."""
+    if not linear:
+        return 0.0
+    keys, values = text.get("linear_num_key_heads"), text.get("linear_num_value_heads")
+    if isinstance(values, int):
+        key_dim = int(text.get("linear_key_head_dim") or 128)
+        value_dim = int(text.get("linear_value_head_dim") or 128)
+        kernel = int(text.get("linear_conv_kernel_dim") or 4)
+        keys = keys if isinstance(keys, int) else values
+        conv = (2 * keys * key_dim + values * value_dim) * (kernel - 1) * 2
+        return float(linear * (conv + values * key_dim * value_dim * 4))
+    attn = text.get("linear_attn_config")
+    if isinstance(attn, Mapping) and isinstance(attn.get("num_heads"), int):
+        heads, dim = int(attn["num_heads"]), int(attn.get("head_dim") or 128)
+        kernel = int(attn.get("short_conv_kernel_size") or 4)
+        return float(linear * (3 * heads * dim * (kernel - 1) * 2 + heads * dim * dim * 4))
+    states = text.get("mamba_num_heads") or text.get("mamba_n_heads")
+    if isinstance(states, int):
+        heads = states
+        dim = int(text.get("mamba_head_dim") or text.get("mamba_d_head") or 64)
+        state = int(text.get("ssm_state_size") or text.get("mamba_d_state") or 128)
+        groups = int(text.get("n_groups") or text.get("mamba_n_groups") or 1)
+        kernel = int(text.get("conv_kernel") or text.get("mamba_d_conv") or 4)
+        return float(linear * ((heads * dim + 2 * groups * state) * (kernel - 1) * 2 + heads * dim * state * 4))
+    return float(linear * hidden * 128 * 4) if hidden else 0.0
+
+
+def _parameters(
+    text: Mapping[str, Any],
+    layers: int,
+    hidden: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    linear: int,
+    vision: tuple[int, int] | None,
+) -> Parameters:
+    def number(*names: str, default: int = 0) -> int:
+        return next((int(text[name]) for name in names if isinstance(text.get(name), (int, float))), default)
+
+    embedding = number("vocab_size") * hidden * (1 if text.get("tie_word_embeddings") else 2)
+    lora = number("kv_lora_rank")
+    if lora:
+        rope, nope, value = (
+            number("qk_rope_head_dim"),
+            number("qk_nope_head_dim", default=128),
+            number("v_head_dim", default=128),
+        )
+        q_lora = number("q_lora_rank")
+        query = hidden * q_lora + q_lora * heads * (nope + rope) if q_lora else hidden * heads * (nope + rope)
+        attention = query + hidden * (lora + rope) + lora * heads * (nope + value) + heads * value * hidden
+        if number("index_head_dim"):
+            index_heads = number("index_n_heads", default=64)
+            attention += q_lora * index_heads * number("index_head_dim") + hidden * (
+                number("index_head_dim") + index_heads
+            )
+    else:
+        attention = hidden * head_dim * (2 * heads + 2 * kv_heads)
+    state = 0.0
+    values = number("linear_num_value_heads")
+    if linear and values:
+        key_width = number("linear_num_key_heads") * number("linear_key_head_dim", default=128)
+        value_width = values * number("linear_value_head_dim", default=128)
+        state = hidden * (2 * key_width + 2 * value_width + 2 * values) + value_width * hidden
+    elif linear:
+        inner = (
+            number("mamba_num_heads", "mamba_n_heads") * number("mamba_head_dim", "mamba_d_head", default=64)
+            or 2 * hidden
+        )
+        state = 3 * hidden * inner
+    experts_count = number("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
+    width = number("moe_intermediate_size", "expert_hidden_dim", "intermediate_size")
+    factor = 2 if str(text.get("mlp_hidden_act") or text.get("hidden_act")) == "relu2" else 3
+    first_dense = number("first_k_dense_replace", "moe_layer_start_index") if experts_count else layers
+    moe_layers = _moe_layers(text, layers, first_dense) if experts_count else 0
+    dense_layers = _dense_layers(text, layers, moe_layers, linear)
+    experts = float(moe_layers * experts_count * factor * hidden * width)
+    shared = number("n_shared_experts", "num_shared_experts")
+    shared_width = number("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size") or shared * width
+    dense = float(dense_layers * factor * hidden * number("intermediate_size", "ffn_hidden_size"))
+    dense += moe_layers * (factor * hidden * shared_width + hidden * experts_count)
+    tower = 0.0
+    if vision:
+        tower = float(vision[0] * 12 * vision[1] * vision[1])
+    attention_layers = _attention_layers(text, layers, linear)
+    draft = (
+        (experts / moe_layers + attention) if moe_layers else attention + factor * hidden * number("intermediate_size")
+    )
+    return Parameters(
+        float(embedding),
+        float(attention_layers * attention),
+        experts,
+        dense,
+        float(linear * state),
+        tower,
+        float(draft),
+    )
+
+
+def _moe_layers(text: Mapping[str, Any], layers: int, first_dense: int) -> int:
+    pattern = text.get("hybrid_override_pattern")
+    if isinstance(pattern, str):
+        return pattern.count("E")
+    frequency = text.get("moe_layer_freq") or text.get("decoder_sparse_step") or text.get("interleave_moe_layer_step")
+    if isinstance(frequency, list):
+        return sum(bool(item) for item in frequency)
+    only = text.get("mlp_only_layers")
+    left = layers - first_dense - (len(only) if isinstance(only, list) else 0)
+    return max(0, left // int(frequency)) if isinstance(frequency, int) and frequency > 1 else max(0, left)
+
+
+def _dense_layers(text: Mapping[str, Any], layers: int, moe_layers: int, linear: int) -> int:
+    pattern = text.get("hybrid_override_pattern")
+    return pattern.count("-") if isinstance(pattern, str) else layers - moe_layers
+
+
+def _attention_layers(text: Mapping[str, Any], layers: int, linear: int) -> int:
+    pattern = text.get("hybrid_override_pattern")
+    return pattern.count("*") if isinstance(pattern, str) else layers - linear

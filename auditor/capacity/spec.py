@@ -1,0 +1,77 @@
+"""What the estimate is asked about: one launch, with everything unknown left as `None`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from auditor.capacity.shapes import ModelShape
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSpec:
+    """`memory` is one accelerator's memory in bytes as the driver reports it, `smallest` the least that its name is
+    sold with; sizes are the engine's global ones; `version` the engine's as numbers (`(0, 5, 19)`), `None` when it is
+    not known; `kv_dtype` as the flag takes it."""
+
+    shape: ModelShape
+    memory: float
+    vendor: str = "nvidia"
+    capability: float | None = None
+    unified: bool = False
+    smallest: float | None = None
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    ep: int | None = None
+    nodes: int | None = None
+    dp_attention: bool = False
+    fraction: float | None = None
+    kv_dtype: str | None = None
+    quantization: str | None = None
+    context: int | None = None
+    max_total_tokens: int | None = None
+    chunked_prefill_size: int | None = None
+    max_prefill_tokens: int | None = None
+    max_running_requests: int | None = None
+    cuda_graph_max_bs: int | None = None
+    page_size: int | None = None
+    role: str | None = None
+    speculative: str | None = None
+    swa_full_tokens_ratio: float | None = None
+    mamba_full_memory_ratio: float | None = None
+    cpu_offload_gb: float = 0.0
+    dcp: int = 1
+    disable_radix_cache: bool = False
+    disable_hybrid_swa_memory: bool = False
+    deepep: bool = False
+    aiter: bool = False
+    version: Version | None = None
+
+    @property
+    def attention_ranks(self) -> int:
+        """Tensor-parallel size of the attention: under data-parallel attention each of its ranks holds a part."""
+        return max(1, self.tp // self.dp) if self.dp_attention and self.dp > 1 else self.tp
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators of one replica."""
+        return self.tp * self.pp
+
+
+def version_of(text: str | None) -> Version | None:
+    """The release numbers of a version text; `None` when there are none."""
+    if not text:
+        return None
+    numbers = []
+    for part in text.lstrip("v").split("."):
+        digits = ""
+        for char in part:
+            if not char.isdigit():
+                break
+            digits += char
+        if not digits:
+            break
+        numbers.append(int(digits))
+    return tuple(numbers) or None

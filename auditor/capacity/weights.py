@@ -1,0 +1,69 @@
+"""Bytes of weights on one accelerator: parameters by part, the quantization of each part, how each is spread.
+
+Bytes per parameter: 4-bit block formats carry their scales (NVFP4 one fp8 scale a 16 values, MXFP4 one byte a 32,
+int4 group formats about 2 bytes a 128 and zero points); fp8 block scales are below a thousandth. Quantized checkpoints
+leave embeddings, norms and, in the 4-bit expert formats, attention in 16 bits.
+"""
+
+from __future__ import annotations
+
+from auditor.capacity.interval import Interval, around, hull
+from auditor.capacity.spec import LaunchSpec
+
+EXPERT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5625, "mxfp4": 0.53125, "int4": 0.5625, "w4afp8": 0.52}
+# attention and dense layers: the low and the high reading, since requants differ in what they leave alone
+OTHER_BYTES = {
+    "bf16": (2.0, 2.0),
+    "fp8": (1.0, 1.1),
+    "nvfp4": (0.5625, 2.0),
+    "mxfp4": (2.0, 2.0),
+    "int4": (0.55, 2.0),
+    "w4afp8": (1.0, 2.0),
+}
+
+
+def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
+    """Bytes on one accelerator after loading, draft model and repacked copies included; `None` when neither a parameter
+    count nor a published size is known."""
+    shape, parts = spec.shape, spec.shape.parameters
+    if not parts.total and shape.checkpoint_bytes is None:
+        return None
+    quantization = spec.quantization or shape.quantization
+    expert = EXPERT_BYTES.get(quantization, 2.0)
+    low, high = OTHER_BYTES.get(quantization, (2.0, 2.0))
+    moe = parts.experts > 0
+    if quantization in ("nvfp4", "int4") and not moe:
+        low, high = expert, expert * 1.25  # a dense model is quantized throughout but for its head
+    other = hull(low, high, expected=low if quantization in ("fp8", "bf16") or not moe else (low + high) / 2)
+    spread = spec.tp * spec.pp  # experts are split over all ranks, by tensor or by expert parallelism
+    attention_spread = spec.attention_ranks * spec.pp
+    replicated_embedding = spec.dp_attention and spec.dp > 1
+    embedding = parts.embedding * 2.0 / (spec.attention_ranks if replicated_embedding else spec.tp)
+    experts = parts.experts * expert / spread
+    attention = other * ((parts.attention + parts.state) / attention_spread)
+    dense = other * (parts.dense / (attention_spread if replicated_embedding and moe else spread))
+    vision = parts.vision * 2.0 / spec.tp
+    total = attention + dense + experts + embedding + vision
+    published = shape.checkpoint_bytes if quantization == shape.quantization else None
+    # What loading adds to the tensors: scales, padding to tile sizes, buffers of the kernels. Logged weights stand 0 to
+    # 8 % above the count, least for 16-bit models.
+    loading = Interval(0.99, 1.01, 1.04) if quantization == "bf16" else Interval(0.99, 1.02, 1.08)
+    total = total * loading
+    if published is not None and not replicated_embedding:
+        # a published size can hold tied embeddings twice; the count can miss what it does not know
+        whole = around(published / spread, 0.01, 0.05)
+        total = hull(total, whole) if parts.total and whole.expected > total.expected else whole
+    elif published is not None and parts.total:
+        counted = parts.experts * expert + (other * (parts.attention + parts.state + parts.dense)).expected
+        counted += (parts.embedding + parts.vision) * 2.0
+        total = total * min(max(published / counted, 0.9), 1.15)
+    if shape.kv_lora_rank and shape.family in ("mla", "dsa"):
+        # absorbed copies of kv_b in 16 bits (models/deepseek_v2.py: w_kc, w_vc)
+        absorbed = shape.layers * shape.heads * shape.kv_lora_rank * (shape.nope_dim + shape.v_head_dim) * 2.0
+        total = total + absorbed / attention_spread
+    if spec.speculative and spec.speculative not in ("NGRAM",):
+        # an MTP layer of the model itself, or a small draft model of about its size
+        draft = parts.draft * expert / spread if parts.draft else total.expected * 0.02
+        total = total + hull(0.5 * draft, 2.5 * draft, expected=draft)
+    total = total + (hull(0.0, 0.09 * total.expected, expected=0.04 * total.expected) if spec.vendor == "amd" else 0.0)
+    return (total - spec.cpu_offload_gb * 2**30).at_least(0.0)

@@ -1,0 +1,215 @@
+"""`auditor capacity`: the KV pool of one launch, worked out in the open."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from auditor.capacity.catalog import Gpu, find_gpu, find_model, gpus
+from auditor.capacity.pool import PoolEstimate, estimate_pool, longest_admitted, verdict
+from auditor.capacity.shapes import ModelShape, shape_of
+from auditor.capacity.spec import LaunchSpec, version_of
+from auditor.commands.common import add_output, document_stream
+from auditor.errors import UsageError
+
+GIB = 2**30
+INTEGERS = {
+    "tp": ("--tp-size", "--tensor-parallel-size", "--tp"),
+    "pp": ("--pp-size", "--pipeline-parallel-size"),
+    "dp": ("--dp-size", "--data-parallel-size", "--dp"),
+    "ep": ("--ep-size", "--expert-parallel-size", "--ep"),
+    "nodes": ("--nodes", "--nnodes"),
+    "context": ("--context-length",),
+    "max_total_tokens": ("--max-total-tokens",),
+    "chunked_prefill_size": ("--chunked-prefill-size",),
+    "max_prefill_tokens": ("--max-prefill-tokens",),
+    "max_running_requests": ("--max-running-requests",),
+    "cuda_graph_max_bs": ("--cuda-graph-max-bs", "--cuda-graph-max-bs-decode"),
+    "page_size": ("--page-size",),
+    "dcp": ("--dcp-size", "--decode-context-parallel-size"),
+}
+FLOATS = {
+    "fraction": ("--mem-fraction-static",),
+    "swa_full_tokens_ratio": ("--swa-full-tokens-ratio",),
+    "mamba_full_memory_ratio": ("--mamba-full-memory-ratio",),
+    "cpu_offload_gb": ("--cpu-offload-gb",),
+}
+TEXTS = {
+    "kv_dtype": ("--kv-cache-dtype",),
+    "quantization": ("--quantization",),
+    "role": ("--disaggregation-mode",),
+    "speculative": ("--speculative-algorithm",),
+}
+SWITCHES = {
+    "dp_attention": ("--enable-dp-attention",),
+    "disable_radix_cache": ("--disable-radix-cache",),
+    "disable_hybrid_swa_memory": ("--disable-hybrid-swa-memory",),
+}
+QUANTIZATIONS = {
+    "fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8", "w8a8_fp8": "fp8", "w8a8_int8": "fp8",
+    "blockwise_int8": "fp8", "modelopt_fp4": "nvfp4", "petit_nvfp4": "nvfp4", "mxfp4": "mxfp4", "quark": "mxfp4",
+    "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4", "moe_wna16": "int4",
+    "w4afp8": "w4afp8", "compressed-tensors": "",
+}  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The engine's own options, and what it reads from the machine."""
+    from auditor.launch.flags import human_int
+
+    parser.add_argument(
+        "--model", "--model-path", required=True, help="a catalogue id, a config.json, or a model folder"
+    )
+    parser.add_argument("--gpu", help="an accelerator by catalogue name or alias; without it one row for each")
+    parser.add_argument("--gpu-memory-gib", type=float, help="memory of one accelerator as the driver reports it")
+    parser.add_argument("--engine-version", help="SGLang version; the heuristics differ")
+    for name, spellings in INTEGERS.items():
+        parser.add_argument(*spellings, dest=name, type=_integer(human_int), metavar="N")
+    for name, spellings in FLOATS.items():
+        parser.add_argument(*spellings, dest=name, type=float, metavar="X")
+    for name, spellings in TEXTS.items():
+        parser.add_argument(*spellings, dest=name, metavar="WORD")
+    for name, spellings in SWITCHES.items():
+        parser.add_argument(*spellings, dest=name, action="store_true")
+    parser.add_argument("--headroom", type=float, default=1.25, help="context windows that the pool has to hold")
+    add_output(parser, ("terminal", "json"))
+
+
+def _integer(human: Any) -> Any:
+    def convert(text: str) -> int:
+        value = human(text)
+        if value is None:
+            raise argparse.ArgumentTypeError(f"`{text}` is not a number of tokens or ranks")
+        return int(value)
+
+    return convert
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the estimate; an unknown model or accelerator is the answer `unknown`, not an error."""
+    shape, model, notes = _shape(options.model)
+    rows: list[dict[str, Any]] = []
+    if options.gpu is not None or options.gpu_memory_gib is not None:
+        rows.append(_row(options, shape, model, notes, find_gpu(options.gpu) if options.gpu else None))
+    else:
+        rows.extend(_row(options, shape, model, notes, gpu) for gpu in gpus().values())
+    with document_stream(options.output) as stream:
+        if options.format == "json":
+            single = options.gpu is not None or options.gpu_memory_gib is not None
+            document: dict[str, Any] = {"schema_version": 1, **(rows[0] if single else {"model": model, "gpus": rows})}
+            json.dump(document, stream, indent=2)
+            stream.write("\n")
+        else:
+            from auditor.report.capacity import write_capacity
+
+            write_capacity(rows, stream)
+    return 0
+
+
+def _shape(name: str) -> tuple[ModelShape | None, str, list[str]]:
+    """The model's shape: from a configuration file of the tree, or from the catalogue."""
+    path = Path(name)
+    file = path / "config.json" if path.is_dir() else path
+    if file.suffix == ".json" and file.is_file():
+        try:
+            config = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise UsageError(f"`{file}` is not valid JSON: {error}") from None
+        except OSError as error:
+            raise UsageError(f"`{file}` cannot be read: {error.strerror}") from None
+        index = file.parent / "model.safetensors.index.json"
+        if isinstance(config, dict) and index.is_file():
+            total = json.loads(index.read_text(encoding="utf-8")).get("metadata", {}).get("total_size")
+            if isinstance(total, (int, float)):
+                config = {**config, "checkpoint_gib": total / GIB}
+        return (shape_of(config) if isinstance(config, dict) else None), str(file), []
+    found = find_model(name)
+    return (found.shape, name, [found.note] if found.note else []) if found else (None, name, [])
+
+
+def spec_of(options: argparse.Namespace, shape: ModelShape, gpu: Gpu | None) -> LaunchSpec | None:
+    """The launch to estimate; `None` when the accelerator's memory is not known."""
+    memory = options.gpu_memory_gib * GIB if options.gpu_memory_gib else gpu.memory if gpu else None
+    if memory is None:
+        return None
+    given = {name: getattr(options, name) for name in (*INTEGERS, *FLOATS, *TEXTS, *SWITCHES)}
+    given["quantization"] = QUANTIZATIONS.get(given["quantization"] or "", given["quantization"]) or None
+    if given["quantization"] and shape.quantization in ("nvfp4", "mxfp4", "int4", "w4afp8"):
+        given["quantization"] = None  # the checkpoint is quantized already; the flag only names the kernel
+    for name, default in (("tp", 1), ("pp", 1), ("dp", 1), ("dcp", 1), ("cpu_offload_gb", 0.0)):
+        given[name] = given[name] if given[name] is not None else default
+    return LaunchSpec(
+        shape=shape,
+        memory=memory,
+        vendor=gpu.vendor if gpu else "nvidia",
+        capability=gpu.capability if gpu else None,
+        unified=gpu.unified if gpu else False,
+        smallest=gpu.smallest if gpu and not options.gpu_memory_gib else None,
+        version=version_of(options.engine_version),
+        **given,
+    )
+
+
+def _row(
+    options: argparse.Namespace, shape: ModelShape | None, model: str, notes: list[str], gpu: Gpu | None
+) -> dict[str, Any]:
+    name = gpu.name if gpu else options.gpu
+    missing = []
+    if shape is None:
+        missing.append(f"the architecture of `{model}`: not in the catalogue; give a config.json or a model folder")
+    spec = spec_of(options, shape, gpu) if shape is not None else None
+    if shape is not None and spec is None:
+        missing.append(f"the memory of `{options.gpu}`: not in the catalogue; give --gpu-memory-gib")
+    if shape is not None and shape.family == "compressed" and shape.token_bytes is None:
+        missing.append("the KV bytes per token of this compressed attention: no public figure")
+        spec = None
+    context = options.context or (shape.context if shape else None)
+    row: dict[str, Any] = {
+        "model": model,
+        "gpu": name,
+        "pool_tokens": None,
+        "context_tokens": context,
+        "context_source": "flag" if options.context else "model" if context else None,
+        "longest_admitted_tokens": None,
+        "verdict": "unknown",
+        "missing": missing,
+        "breakdown": None,
+        "assumptions": list(notes),
+    }
+    if spec is None:
+        return row
+    estimate = estimate_pool(spec)
+    row.update(
+        pool_tokens={key: int(getattr(estimate.tokens, key)) for key in ("low", "expected", "high")},
+        longest_admitted_tokens=longest_admitted(estimate.tokens.expected, context),
+        verdict=verdict(estimate.tokens, context, options.headroom),
+        breakdown=_breakdown(spec, estimate),
+        assumptions=[*notes, *estimate.assumptions],
+    )
+    if options.gpu and gpu is None:
+        row["assumptions"].append(
+            f"`{options.gpu}` is not in the catalogue: taken for a CUDA device of the given memory"
+        )
+    if context is None:
+        row["missing"].append("the context length: neither a flag nor the model's configuration gives it")
+    return row
+
+
+def _breakdown(spec: LaunchSpec, estimate: PoolEstimate) -> dict[str, Any]:
+    def ends(value: Any) -> dict[str, int]:
+        return {key: int(getattr(value, key)) for key in ("low", "expected", "high")}
+
+    return {
+        "gpu_memory_bytes": int(spec.memory),
+        "free_before_load_bytes": ends(estimate.free),
+        "mem_fraction_static": round(estimate.fraction.expected, 4),
+        "mem_fraction_source": estimate.fraction_source,
+        "weights_bytes_per_gpu": int(estimate.weights.expected),
+        "weights_bytes_per_gpu_interval": ends(estimate.weights),
+        "kv_bytes_per_token_per_gpu": int(estimate.cell.expected),
+        "kv_bytes_per_token_per_gpu_interval": ends(estimate.cell),
+        "kv_pool_bytes_per_gpu": int(estimate.budget.expected),
+        "kv_pool_bytes_per_gpu_interval": ends(estimate.budget),
+    }

@@ -1,0 +1,92 @@
+"""The terminal view of a capacity estimate: a bar of the memory, a bar of context against pool, the arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+GIB = 2**30
+WIDTH = 60
+
+
+def write_capacity(rows: Sequence[dict[str, Any]], stream: TextIO) -> None:
+    """One launch in full, or one line for each accelerator."""
+    if len(rows) == 1:
+        _one(rows[0], stream)
+        return
+    stream.write(f"{rows[0]['model']}, context {_tokens(rows[0]['context_tokens'])}\n")
+    if rows[0]["missing"] and rows[0]["pool_tokens"] is None:
+        stream.write(f"unknown: {rows[0]['missing'][0]}\n")
+        return
+    for row in rows:
+        pool = row["pool_tokens"]
+        text = f"{pool['low']:>12,} to {pool['high']:>12,} tokens" if pool else " " * 36
+        stream.write(f"  {row['gpu']:<22} {text}  {row['verdict']}\n")
+
+
+def _one(row: dict[str, Any], stream: TextIO) -> None:
+    stream.write(f"{row['model']} on {row['gpu'] or 'an accelerator of the given memory'}: {row['verdict']}\n\n")
+    for line in row["missing"]:
+        stream.write(f"  missing: {line}\n")
+    pool, parts = row["pool_tokens"], row["breakdown"]
+    if pool is None or parts is None:
+        return
+    total = parts["gpu_memory_bytes"]
+    weights, cache = parts["weights_bytes_per_gpu"], parts["kv_pool_bytes_per_gpu"]
+    stream.write("  memory of one accelerator\n")
+    stream.write(f"  [{_bar(((weights, 'W'), (cache, 'K'), (total - weights - cache, '.')), total)}]\n")
+    stream.write(
+        f"  W weights {_gib(weights)}   K KV pool {_gib(cache)}   . reserve {_gib(total - weights - cache)}"
+        f"   of {_gib(total)}\n\n"
+    )
+    context = row["context_tokens"]
+    if context:
+        top = max(context, pool["high"])
+        stream.write("  context against pool\n")
+        stream.write(f"  context [{_bar(((context, '='), (top - context, ' ')), top)}] {_tokens(context)}\n")
+        sure, maybe = pool["low"], pool["high"] - pool["low"]
+        stream.write(f"  pool    [{_bar(((sure, '='), (maybe, '~'), (top - pool['high'], ' ')), top)}] ")
+        stream.write(f"{pool['low']:,} to {pool['high']:,} (expected {pool['expected']:,})\n\n")
+    free = parts["free_before_load_bytes"]
+    cell = parts["kv_bytes_per_token_per_gpu_interval"]
+    lines = [
+        ("free before loading", f"{_range(free)}"),
+        ("x static fraction", f"{parts['mem_fraction_static']:.3f} ({parts['mem_fraction_source']})"),
+        ("- weights", _range(parts["weights_bytes_per_gpu_interval"])),
+        ("= KV pool", _range(parts["kv_pool_bytes_per_gpu_interval"])),
+        (
+            "/ bytes per token",
+            f"{cell['low']:,} to {cell['high']:,}" if cell["low"] != cell["high"] else f"{cell['low']:,}",
+        ),
+        ("= tokens", f"{pool['low']:,} to {pool['high']:,}, expected {pool['expected']:,}"),
+        ("longest prompt served", f"{row['longest_admitted_tokens']:,} (expected; min(context, pool) - 7)"),
+    ]
+    for name, text in lines:
+        stream.write(f"  {name:<24}{text}\n")
+    if row["assumptions"]:
+        stream.write("\n  assumed\n")
+        for line in row["assumptions"]:
+            stream.write(f"  - {line}\n")
+    for line in row.get("fits", ()):
+        stream.write(f"  {line}\n")
+
+
+def _bar(parts: Sequence[tuple[float, str]], total: float) -> str:
+    text = ""
+    done = 0.0
+    for size, sign in parts:
+        done += max(size, 0)
+        text += sign * max(0, round(WIDTH * done / total) - len(text)) if total else ""
+    return text[:WIDTH].ljust(WIDTH)
+
+
+def _gib(size: float) -> str:
+    return f"{size / GIB:.1f} GiB"
+
+
+def _range(ends: dict[str, int]) -> str:
+    return f"{_gib(ends['low'])} to {_gib(ends['high'])}, expected {_gib(ends['expected'])}"
+
+
+def _tokens(value: int | None) -> str:
+    return f"{value:,} tokens" if value else "unknown"

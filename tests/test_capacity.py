@@ -1,0 +1,178 @@
+"""The pool estimate: worked examples, and what must hold for every launch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auditor.capacity.catalog import base_name, find_gpu, find_model, gpus, models
+from auditor.capacity.pool import estimate_pool, longest_admitted, verdict
+from auditor.capacity.spec import LaunchSpec, version_of
+from auditor.cli import main
+
+GIB = 2**30
+
+
+def spec_of(model: str, gpu: str, **given: object) -> LaunchSpec:
+    found, card = find_model(model), find_gpu(gpu)
+    assert found is not None
+    assert card is not None
+    return LaunchSpec(
+        shape=found.shape,
+        memory=card.memory,
+        vendor=card.vendor,
+        capability=card.capability,
+        **given,  # type: ignore[arg-type]
+    )
+
+
+REPORTED = {
+    "tp": 32, "dp": 32, "ep": 32, "dp_attention": True, "fraction": 0.75, "kv_dtype": "fp8_e4m3", "page_size": 64,
+    "role": "prefill", "version": (0, 5, 11),
+}  # fmt: skip
+
+
+def test_the_upstream_report_within_eight_percent() -> None:
+    # sgl-project/sglang#30233: 32 ranks, fraction 0.75, 284,928 tokens a rank
+    estimate = estimate_pool(spec_of("zai-org/GLM-5.2-FP8", "H100", **REPORTED))
+    assert abs(estimate.tokens.expected / 284_928 - 1) <= 0.08
+    assert estimate.tokens.low <= 284_928 <= estimate.tokens.high
+    assert longest_admitted(284_928, 1_048_576) == 284_921
+
+
+def test_the_incident_is_below_its_context_and_no_fraction_mends_it() -> None:
+    for version in ((0, 5, 14), (0, 5, 19)):
+        for fraction in (None, 0.9, 0.95, 0.99):
+            spec = spec_of(
+                "zai-org/GLM-5.2-FP8", "H200", tp=8, kv_dtype="fp8_e4m3", version=version, fraction=fraction,
+                context=1_048_576,
+            )  # fmt: skip
+            estimate = estimate_pool(spec)
+            assert verdict(estimate.tokens, 1_048_576) == "below", (version, fraction, estimate.tokens)
+
+
+def test_a_cap_is_exact_and_page_aligned() -> None:
+    spec = spec_of("Qwen/Qwen3-8B", "H200", max_total_tokens=10_000, page_size=64)
+    assert estimate_pool(spec).tokens.high == 9_984
+
+
+MODELS = st.sampled_from(
+    ["Qwen/Qwen3-8B", "deepseek-ai/DeepSeek-R1", "zai-org/GLM-5.2-FP8", "openai/gpt-oss-120b", "Qwen/Qwen3.6-27B"]
+)
+VERSIONS = st.sampled_from([None, (0, 4, 6), (0, 5, 3), (0, 5, 11), (0, 5, 19), (0, 5, 23)])
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    model=MODELS,
+    memory=st.integers(8, 300),
+    more=st.integers(0, 60),
+    tp=st.sampled_from([1, 2, 4, 8, 16]),
+    fraction=st.one_of(st.none(), st.floats(0.3, 0.95)),
+    version=VERSIONS,
+)
+def test_more_memory_or_a_higher_fraction_never_shrinks_the_pool(
+    model: str, memory: int, more: int, tp: int, fraction: float | None, version: tuple[int, ...] | None
+) -> None:
+    found = find_model(model)
+    assert found is not None
+    spec = LaunchSpec(found.shape, memory * GIB, tp=tp, fraction=fraction, version=version, capability=9.0)
+    estimate = estimate_pool(spec)
+    assert 0 <= estimate.tokens.low <= estimate.tokens.expected <= estimate.tokens.high
+    if fraction is not None:
+        bigger = estimate_pool(replace(spec, memory=(memory + more) * GIB))
+        higher = estimate_pool(replace(spec, fraction=min(0.99, fraction + 0.03)))
+        for other in (bigger, higher):
+            assert other.tokens.low >= estimate.tokens.low
+            assert other.tokens.expected >= estimate.tokens.expected
+            assert other.tokens.high >= estimate.tokens.high
+
+
+@settings(deadline=None, max_examples=60)
+@given(model=MODELS, tp=st.sampled_from([1, 4, 8]), version=VERSIONS.filter(bool))
+def test_an_unknown_version_only_widens(model: str, tp: int, version: tuple[int, ...]) -> None:
+    spec = spec_of(model, "H200", tp=tp)
+    unknown, known = estimate_pool(spec), estimate_pool(replace(spec, version=version))
+    assert unknown.tokens.low <= known.tokens.low + 1
+    assert unknown.tokens.high >= known.tokens.high - 1
+
+
+ORDER = ["below", "straddles", "low-headroom", "covers"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(context=st.integers(1, 10**7), more=st.integers(0, 10**6))
+def test_more_context_never_makes_the_verdict_better(context: int, more: int) -> None:
+    tokens = estimate_pool(spec_of("Qwen/Qwen3-8B", "H200")).tokens
+    assert ORDER.index(verdict(tokens, context + more)) <= ORDER.index(verdict(tokens, context))
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("H200", "H200"), ("NVIDIA-H200", "H200"), ("nvidia-h100-80gb", "H100"), ("H100:8", "H100"),
+        ("p5.48xlarge", "H100"), ("a3-ultragpu-8g", "H200"), ("nvidia-b200", "B200"), ("DGX Spark", "GB10"),
+        ("MI355X", "MI355X"), ("L40S", "L40S"),
+        ("NVIDIA-A100-SXM4-80GB", "A100-80G"), ("Standard_ND96isr_H100_v5", "H100"),
+    ],
+)  # fmt: skip
+def test_accelerators_by_the_names_in_files(written: str, name: str) -> None:
+    found = find_gpu(written)
+    assert found is not None
+    assert found.name == name
+
+
+def test_an_unknown_accelerator_is_unknown() -> None:
+    assert find_gpu("TPU v5e") is None
+    assert find_gpu("") is None
+
+
+@pytest.mark.parametrize(
+    ("written", "base", "quantization"),
+    [
+        ("unsloth/Qwen3-8B-FP8", "qwen3-8b", "fp8"),
+        ("RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w4a16", "meta-llama-3.1-70b", "int4"),
+        ("nvidia/GLM-5.2-NVFP4", "glm-5.2", "nvfp4"),
+    ],
+)
+def test_requants_lead_to_their_base(written: str, base: str, quantization: str) -> None:
+    assert base_name(written) == (base, quantization)
+
+
+def test_every_model_of_the_catalogue_has_a_shape_and_every_accelerator_memory() -> None:
+    for name in models():
+        found = find_model(name)
+        assert found is not None, name
+        assert found.shape.layers > 0, name
+    assert all(gpu.memory > 0 for gpu in gpus().values())
+    assert len(gpus()) >= 45
+
+
+def test_the_json_of_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["capacity", "--model", "zai-org/GLM-5.2-FP8", "--gpu", "H200", "--tp-size", "8", "--format", "json"]
+    assert main(arguments) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema_version"] == 1
+    assert document["verdict"] == "below"
+    assert document["context_tokens"] == 1_048_576
+    assert document["context_source"] == "model"
+    assert set(document["pool_tokens"]) == {"low", "expected", "high"}
+
+
+def test_unknown_models_and_accelerators_are_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capacity", "--model", "no/such-model", "--gpu", "H200", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "unknown"
+    assert main(["capacity", "--model", "Qwen/Qwen3-8B", "--gpu", "TPU", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "unknown"
+    assert "--gpu-memory-gib" in document["missing"][0]
+
+
+def test_versions() -> None:
+    assert version_of("v0.5.10.post1") == (0, 5, 10)
+    assert version_of("0.5.19rc1") == (0, 5, 19)
+    assert version_of("latest") is None
