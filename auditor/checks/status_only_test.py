@@ -96,9 +96,7 @@ def judge(test: FunctionNode, constants: Mapping[str, str], params: StatusParams
                 posted = isinstance(item.context_expr, ast.Call) and _posts(item.context_expr, known, params)
                 if posted and isinstance(item.optional_vars, ast.Name):
                     answers.add(item.optional_vars.id)
-        elif (isinstance(node, ast.Call) and _examines(node, answers, params)) or _uses_body(
-            node, answers, known, params, test
-        ):
+        elif _uses_body(node, answers, known, params, test):
             return None
         if first is None:
             first = _status_check(node, answers, known, params)
@@ -110,6 +108,8 @@ def judge(test: FunctionNode, constants: Mapping[str, str], params: StatusParams
 def _uses_body(
     node: ast.AST, answers: set[str], known: Mapping[str, str], params: StatusParams, test: FunctionNode
 ) -> bool:
+    if isinstance(node, ast.Call) and _examines(node, answers, params):
+        return True
     if isinstance(node, ast.Attribute) and node.attr in params.bodies:
         return _is_answer(node.value, answers, known, params) and not _only_shown(node, test)
     if isinstance(node, (ast.For, ast.AsyncFor)):
