@@ -12,7 +12,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from auditor.errors import ReadError
 from auditor.model.spans import SourceFile, Span
 
 SIMPLE = (
@@ -87,7 +86,9 @@ class Scope:
 def parse(source: SourceFile, language: str) -> CodeTree:
     """The tree of a file. Raises `ReadError` where the file is not of the language, or goes beyond a bound."""
     if language == "csharp":
-        raise ReadError("C# is not read yet")
+        from auditor.syntax.csharp import parse_csharp
+
+        return CodeTree(source, parse_csharp(source), language)
     from auditor.syntax.python_tree import parse_python
 
     return CodeTree(source, parse_python(source), language)
