@@ -252,7 +252,9 @@ def _compare(node: ast.Compare, truth: bool, names: Names, depth: int) -> Iterat
     subject, field_name = read
     members, enum = members_of(right, names, isinstance(operator, (ast.In, ast.NotIn)))
     if not members:
-        yield Atom(node, subject, "clear", f"?{field_name}" if enum != "?" else field_name)
+        # `in TERMINAL_STATES`: somebody's list of all ends. `rid not in chosen` says nothing of the state.
+        listed = enum == "?" and (names.words.is_state(field_name) or names.words.is_reason(field_name))
+        yield Atom(node, subject, "clear", "in a named set" if listed else f"?{field_name}")
         return
     final = [member for member in members if names.words.is_final(member)]
     if equal:

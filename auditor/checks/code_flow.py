@@ -141,13 +141,14 @@ class Walker:
     def _if(self, node: ast.If, state: State) -> State | None:
         # `elif` chains are walked in a loop: a dispatcher may have a thousand of them.
         ends: list[State] = []
+        falls: list[tuple[set[Atom], bool]] = []
         while True:
             self._expression(node.test, state)
             yes, no = state.copy(), state.copy()
-            self._learn(node.test, True, yes)
-            self._learn(node.test, False, no)
+            learned = self._learn(node.test, True, yes) | self._learn(node.test, False, no)
             self._collects(node, yes, state, no)
             after = self._block(node.body, yes)
+            falls.append((learned, after is not None))
             if after is not None:
                 ends.append(after)
             if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
@@ -155,10 +156,18 @@ class Walker:
                 continue
             after = self._block(node.orelse, no)
             if after is not None:
-                # An if whose body does not leave teaches nothing to what follows it.
                 ends.append(after)
             break
-        return _join_all(ends)
+        out = _join_all(ends)
+        if out is None:
+            return None
+        # A test after which both ways go on guards nothing of what follows.
+        later = after is not None
+        for learned, fell in reversed(falls):
+            if fell and later:
+                _unlearn(out, learned)
+            later = later or fell
+        return out
 
     def _collects(self, node: ast.If, yes: State, state: State, no: State) -> None:
         """A removal scan: what is over goes into a collection; a later loop leaves out what is in there."""
@@ -194,10 +203,14 @@ class Walker:
         names = _bound(target)
         for name in names:
             _forget(state, name)
+        element = names[-1] if names else None
+        groups = self._groups(source, state)
+        if groups and element is not None:
+            state.elements[element] = groups
+            return
         atoms = self._element_facts(source, state)
         if not atoms:
             return
-        element = names[-1] if names else None
         if isinstance(target, ast.Name):
             element = target.id
         if element is not None:
@@ -216,6 +229,14 @@ class Walker:
             return self._filter(source, state)
         path = path_of(source)
         return state.elements.get(path, ()) if path is not None else ()
+
+    def _groups(self, source: ast.expr, state: State) -> tuple[Atom, ...]:
+        """The facts of the members, where an iterable gives lists: `for name, group in grouped.items()`."""
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):
+            path = path_of(source.func.value)
+            if source.func.attr in ("items", "values") and path is not None:
+                return state.elements.get(path + "[]", ())
+        return ()
 
     def _filter(self, node: ast.Call, state: State) -> tuple[Atom, ...]:
         test = node.args[0]
@@ -360,11 +381,16 @@ class Walker:
     def _names(self, state: State) -> Names:
         return Names(self.states, state.alias, self.helpers)
 
-    def _learn(self, test: ast.expr, truth: bool, state: State) -> None:
+    def _learn(self, test: ast.expr, truth: bool, state: State) -> set[Atom]:
+        """Take in what a condition says; gives the negative tests among it that were not known before."""
+        fresh = set()
         for atom in implied(test, truth, self._names(state)):
             if atom.kind == "clear" or not atom.over:
+                if atom.kind != "clear" and atom not in state.facts.get(atom.subject, ()):
+                    fresh.add(atom)
                 _put(state.facts, atom.subject, (atom,))
         self._membership(test, truth, state)
+        return fresh
 
     def _membership(self, test: ast.expr, truth: bool, state: State) -> None:
         """`if i in dropped: continue` after a removal scan: the rest of the loop sees what was not dropped."""
@@ -437,7 +463,9 @@ class Walker:
                 target = _inner_path(node.func.value)
             if target is None:
                 return
-            self._gather(target, arguments, state)
+            grouped = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Subscript)
+            base = path_of(node.func.value.value) if grouped else None  # type: ignore[attr-defined]
+            self._gather(f"{base}[]" if base is not None else target, arguments, state)
             if self.admits.is_container(target.rpartition(".")[2].partition("[")[0]):
                 self._admit(node, name, target, arguments, state)
                 return
@@ -462,7 +490,7 @@ class Walker:
         seen: set[str] = set()
         for argument in arguments:
             for subject, element in self._subjects(argument, names, state, 0):
-                if subject in seen:
+                if subject in seen or subject in ("self", "cls"):
                     continue
                 seen.add(subject)
                 atoms = element or self._about(subject, state)
@@ -524,12 +552,24 @@ def _put(facts: dict[str, tuple[Atom, ...]], key: str, atoms: tuple[Atom, ...]) 
 
 def _forget(state: State, name: str) -> None:
     """A name that is bound again: everything known about it is about something else."""
+    inside = (f"[{name}]", f"[{name}.")
     for table in (state.facts, state.elements, state.dropped):
-        for key in [key for key in table if key == name or key.startswith((name + ".", name + "["))]:
+        for key in [
+            key
+            for key in table
+            if key == name or key.startswith((name + ".", name + "[")) or inside[0] in key or inside[1] in key
+        ]:
             del table[key]
     state.alias.pop(name, None)
     for other in [key for key, value in state.alias.items() if _uses(value, name)]:
         del state.alias[other]
+
+
+def _unlearn(state: State, atoms: set[Atom]) -> None:
+    for subject in {atom.subject for atom in atoms}:
+        have = state.facts.get(subject)
+        if have:
+            state.facts[subject] = tuple(atom for atom in have if atom not in atoms)
 
 
 def _uses(value: ast.expr, name: str) -> bool:

@@ -18,11 +18,13 @@ ENUM_BASES = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "TextCh
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A method or property that says whether its object has ended: the fields of `self` that its answer rests on."""
+    """A method or property that says whether its object has ended: the fields of `self` that its answer rests on. A
+    property is not `called`."""
 
     name: str
     fields: tuple[str, ...]
     span: Span
+    called: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class EnumRecord:
 
     name: str
     members: tuple[str, ...]
-    span: Span
+    span: Span | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Split:
     predicate: Span
     recorded: Span
     folded: Span | None
+    called: bool = True
 
 
 @dataclass(slots=True)
@@ -142,7 +145,8 @@ def _enum(tree: CodeTree, node: ast.ClassDef, words: StateWords) -> EnumRecord |
         members += [name.id for name in targets if isinstance(name, ast.Name) and not name.id.startswith("_")]
     declared = any(last_name(base) in ENUM_BASES or last_name(base).endswith("Enum") for base in node.bases)
     if not declared:
-        members = [name for name in members if name.isupper()]
+        # `class KVPoll: Failed = 0`: constants by their spelling.
+        members = [name for name in members if name[:1].isupper()]
     if len(members) < 2 or not any(words.is_final(member) for member in members):
         return None
     return EnumRecord(node.name, tuple(members), tree.name_span(node, node.name))
@@ -166,7 +170,10 @@ def _class(tree: CodeTree, node: ast.ClassDef, words: StateWords) -> ClassRecord
             if words.is_over(statement.name) and len(positional(statement)) == 0:
                 read = _answer_fields(statement)
                 if read:
-                    predicates.append(Predicate(statement.name, read, tree.name_span(statement, statement.name)))
+                    called = not any("property" in last_name(entry) for entry in statement.decorator_list)
+                    called = called and tree.language == "python"
+                    span = tree.name_span(statement, statement.name)
+                    predicates.append(Predicate(statement.name, read, span, called))
     bases = tuple(filter(None, (last_name(base) for base in node.bases)))
     return ClassRecord(
         node.name, bases, tree.name_span(node, node.name), tuple(fields), tuple(predicates), tuple(writes), tuple(folds)
@@ -428,7 +435,9 @@ def _splits(
             ) or next((write for write in flags.get(fold.source, ()) if _flag_of(fold.source, made, words)), None)
             if recorded is not None:
                 names = tuple(sorted({other.name for other in predicates if other.fields == (reads,)}))
-                yield Split(made.name, names, reads, fold.source, predicate.span, recorded.span, fold.span)
+                yield Split(
+                    made.name, names, reads, fold.source, predicate.span, recorded.span, fold.span, predicate.called
+                )
                 break
 
 

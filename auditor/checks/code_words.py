@@ -39,7 +39,7 @@ class StateWords:
         "evicted", "banned", "ban", "barred", "blocked", "forbid", "forbidden", "void", "voided", "withdraw",
         "withdrawn", "dismiss", "dismissed", "turned", "poisoned", "ignored", "crashed", "quarantined", "bounce",
         "bounced", "disallow", "disallowed", "unauthorized", "disqualified", "disqualify", "expelled", "expel",
-        "scrapped", "scrap", "annul", "annulled", "quash", "quashed", "deferred", "doomed", "disabled",
+        "scrapped", "scrap", "annul", "annulled", "quash", "quashed", "doomed", "disabled",
         "unschedulable", "exclude", "excluded", "lapsed", "turn",
     )  # fmt: skip
     valid: Words = (
@@ -147,14 +147,14 @@ class AdmissionWords:
         "kill", "reply", "message", "messages", "event", "events", "notification", "heartbeat", "ack", "signal",
         "cleanup", "gauge", "counter", "trace", "span", "chunk", "chunks", "token", "tokens", "warning", "warnings",
         "callback", "callbacks", "listener", "listeners", "status", "debug", "stopped", "stop", "trash", "rejected",
-        "orphans", "stale", "to_remove", "snapshot", "dump", "stream", "progress", "telemetry",
+        "orphans", "stale", "not", "non", "never", "to_remove", "snapshot", "dump", "stream", "progress", "telemetry",
     )  # fmt: skip
     bystanders: Words = (
         "metric", "metrics", "log", "logging", "dump", "poll", "cancel", "close", "retract", "preempt", "cleanup",
         "clean", "abort", "shutdown", "stop", "kill", "drain", "evict", "free", "stats", "snapshot", "validate",
         "debug", "simulate", "simulator", "benchmark", "bench", "report", "terminate", "teardown", "dispose",
         "describe", "repr", "str", "stream", "monitor", "watch", "wait", "join", "release", "remove", "delete",
-        "purge", "reap", "pause", "render", "print", "display", "test", "expire", "fail",
+        "purge", "reap", "pause", "finish", "render", "print", "display", "test", "expire", "fail",
     )  # fmt: skip
 
     def takes(self, name: str) -> bool:

@@ -12,12 +12,13 @@ from auditor.checks.code_checks import admit_shapes
 from auditor.checks.code_flow import Admission, Walker
 from auditor.checks.code_index import CodeIndex, EnumRecord, Split
 from auditor.checks.code_params import AdmitParams
+from auditor.checks.code_words import Words
 from auditor.model.facts import Related
 from auditor.model.findings import Confidence
-from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, scopes
+from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, imports, scopes
 
 _ASIDE_PATHS = re.compile(
-    r"(^|/)(tests?|testing|benchmarks?|examples?|simulat\w*)(/|$)|(^|/)(test_|bench)[^/]*$|_test\.\w+$"
+    r"(^|/)(tests?|testing|benchmarks?|examples?|simulat\w*|observability|metrics|telemetry|debug\w*)(/|$)|(^|/)(test_|bench)[^/]*$|_test\.\w+$"
 )
 
 
@@ -115,7 +116,7 @@ def _judge_atom(
 
 def _split_of(atom: Atom, index: CodeIndex) -> Split | None:
     for split in index.splits:
-        if atom.kind in ("predicate", "flag") and atom.name in split.predicates:
+        if atom.kind == ("predicate" if split.called else "flag") and atom.name in split.predicates:
             return split
         if atom.kind in ("reason", "type") and atom.name == split.reads:
             return split
@@ -149,6 +150,22 @@ def _enum_of(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, para
     name = atom.enum.rpartition(".")[2]
     found = [enum for enum in index.enums.get(name, ()) if set(atom.members) <= set(enum.members)]
     if found:
-        here = [enum for enum in found if enum.span.path == tree.source.path]
+        here = [enum for enum in found if enum.span is not None and enum.span.path == tree.source.path]
         return (here or found)[0] if here or len({enum.members for enum in found}) == 1 else None
-    return None
+    dotted = imports(tree).get(atom.enum.partition(".")[0])
+    if dotted is None:
+        return None
+    full = dotted + atom.enum[len(atom.enum.partition(".")[0]) :]
+    members = params.known_enums.get(full) or _by_package(full, params)
+    return EnumRecord(name, tuple(members), None) if members and set(atom.members) <= set(members) else None
+
+
+def _by_package(full: str, params: AdmitParams) -> Words:
+    """A type re-exported by another module of the same package keeps its members."""
+    package, name = full.partition(".")[0], full.rpartition(".")[2]
+    found = {
+        members
+        for known, members in params.known_enums.items()
+        if known.partition(".")[0] == package and known.rpartition(".")[2] == name
+    }
+    return found.pop() if len(found) == 1 else ()

@@ -148,6 +148,25 @@ def classes(tree: CodeTree) -> tuple[ast.ClassDef, ...]:
     return tuple(found)
 
 
+def imports(tree: CodeTree) -> dict[str, str]:
+    """What imported names stand for, dotted, in functions as well: `from a.b import C as D` gives `D: a.b.C`."""
+    known = tree.memo.get("imports")
+    if isinstance(known, dict):
+        return known
+    found: dict[str, str] = {}
+    stack: list[ast.stmt] = list(reversed(tree.module.body))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+        elif isinstance(node, ast.Import):
+            found.update({alias.asname: alias.name for alias in node.names if alias.asname})
+        elif not isinstance(node, SIMPLE):
+            stack.extend(reversed(list(_blocks(node))))
+    tree.memo["imports"] = found
+    return found
+
+
 def last_name(node: ast.AST) -> str:
     """The last identifier of a callee or a base: `a.b.c` -> `c`; empty where there is none."""
     if isinstance(node, ast.Name):

@@ -465,7 +465,7 @@ class _Lowering:
         maker = getattr(self, "_" + node.type, None)
         if maker is not None:
             made: ast.expr = maker(node, receiver)
-            return made if hasattr(made, "lineno") else _placed(made, node)  # type: ignore[no-any-return]
+            return made if hasattr(made, "lineno") else _placed(made, node)
         inner = [part for part in node.named_children if part.type != "comment"]
         if node.type in _THROUGH and inner:
             return self.expression(inner[-1] if node.type in _LAST else inner[0], receiver)
