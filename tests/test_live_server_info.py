@@ -68,7 +68,13 @@ def test_the_capacity_interval_holds_what_the_engine_admits(rows: int, context: 
     reported = rows * dcp if release(version) == (0, 5, 22) else rows
     limit = min(context, capacity) - 6
     found = capacity_of(
-        reported=reported, smallest=reported, first_limit=limit, context=context, dcp=dcp, shards=1, version=version
+        reported=reported,
+        smallest=reported,
+        first_limit=limit,
+        context=context,
+        dcp=dcp,
+        shards=(1, 1),
+        version=version,
     )
     assert found.low is not None
     assert found.high is not None

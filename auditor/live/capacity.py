@@ -2,7 +2,8 @@
 
 `max_total_num_tokens` is one rank's pool. Decode context parallelism (`dcp_size`) and sharded KV pages widen what one
 request may use: 0.5.19 reports the rows of the rank and multiplies by `dcp_size` at admission, 0.5.22 the product;
-sharded pages (0.5.22) are multiplied at admission only. Read in `managers/tp_worker.py` and
+sharded pages (0.5.22) are multiplied at admission only: by the attention context-parallel width, or without one by the
+attention tensor-parallel width for latent attention and not at all for the rest. Read in `managers/tp_worker.py` and
 `model_executor/model_runner.py` of those releases; 0.5.20 and 0.5.21 may be either and give an interval.
 """
 
@@ -35,7 +36,7 @@ def capacity_of(
     first_limit: int | None,
     context: int | None,
     dcp: int,
-    shards: int | None,
+    shards: tuple[int, int | None],
     version: str | None,
 ) -> Capacity:
     """The tokens that one request may use, on the rank that holds the fewest.
@@ -79,9 +80,17 @@ def release(version: str | None) -> tuple[int, ...] | None:
     return tuple(numbers) or None
 
 
-def _widened(reported: int, dcp: int, shards: int | None, version: str | None) -> tuple[int, int | None, str]:
-    if shards is None:
+def _widened(
+    reported: int, dcp: int, shards: tuple[int, int | None], version: str | None
+) -> tuple[int, int | None, str]:
+    fewest, most = shards
+    if most is None:
         return reported, None, "max_total_num_tokens; KV sharding is on and widens it by a width that is not shown"
+    if fewest != most:
+        text = f"max_total_num_tokens, which KV sharding may widen up to {most} times"
+        return reported * fewest, reported * most, text
+    if most > 1:
+        return reported * most, reported * most, f"max_total_num_tokens x {most} KV shards"
     if dcp <= 1:
         return reported, reported, "max_total_num_tokens"
     numbers = release(version)

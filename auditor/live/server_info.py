@@ -90,7 +90,7 @@ def read_worker(name: str, asked: Role, documents: Documents, context_length: in
     diffusion = _text(info, "dllm_algorithm") is not None
     dcp = _count(info, "dcp_size") or 1
     shards = _shards(info)
-    contexts = _contexts(info, documents.models, first_limit, reported, diffusion or dcp > 1 or shards != 1)
+    contexts = _contexts(info, documents.models, first_limit, reported, diffusion or dcp > 1 or shards != (1, 1))
     if not contexts and context_length is not None:
         contexts = (("--context-length", context_length),)
     pools = [pool for pool in (reported, *ranks) if pool is not None]
@@ -213,11 +213,19 @@ def _expected_ranks(info: Document) -> int | None:
     return len(states) if states else None
 
 
-def _shards(info: Document) -> int | None:
-    """By how much sharded KV pages widen the pool: 1 without sharding, `None` when it is on and the width unknown."""
-    if info.get("enable_kv_cache_sharding") is True:
-        return None
-    return 1
+def _shards(info: Document) -> tuple[int, int | None]:
+    """By how much sharded KV pages widen the pool, at least and at most; `None` is unknown."""
+    if info.get("enable_kv_cache_sharding") is not True:
+        return 1, 1
+    context_parallel = _count(info, "attn_cp_size") or 1
+    if context_parallel > 1:
+        return context_parallel, context_parallel
+    # Only latent attention shards over tensor parallelism, and the document does not name the kind of attention.
+    tensor_parallel = _count(info, "tp_size")
+    if tensor_parallel is None:
+        return 1, None
+    groups = _count(info, "attn_dp_size") or (_count(info, "dp_size") if info.get("enable_dp_attention") is True else 1)
+    return 1, max(tensor_parallel // (groups or 1), 1)
 
 
 def _base_models(models: Document | None) -> list[tuple[str, int | None]]:
