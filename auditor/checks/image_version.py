@@ -18,28 +18,10 @@ class Params:
     needles: tuple[str, ...] = ("sglang", "sgl-dev")
 
 
-# What a release does with a request that its pool cannot hold; the second column is the engine's own history.
-GUARDS = (
-    ("0.5.20", "it admits a request that the pool cannot hold"),
-    ("0.5.21", "it drops a rejected request only after the forward pass"),
-    ("0.5.22", "it checks at the door and not yet behind it"),
-)
-
-
-def guards_of(version: str | None) -> str:
-    """What an affected release lacks, in words."""
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        number = Version(version or "0")
-    except InvalidVersion:
-        return GUARDS[0][1]
-    return next((words for before, words in GUARDS if number < Version(before)), GUARDS[-1][1])
-
-
 def run(facts: FactSet, params: Params) -> Iterator[Match]:
     """One match for each image that is not known to be safe."""
     from auditor.launch.images import family_of, image_verdict, parse_reference
+    from auditor.launch.versions import guard_story
 
     for image in facts.images:
         family = family_of(image.reference)
@@ -73,7 +55,7 @@ def run(facts: FactSet, params: Params) -> Iterator[Match]:
                 "image": text,
                 "version": verdict.version or "an older version",
                 "fixed": params.fixed,
-                "note": guards_of(verdict.version),
+                "note": guard_story(verdict.version or "0.1"),
                 "reason": verdict.reason or "",
                 "decide": verdict.decide or "",
             },

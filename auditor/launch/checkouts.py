@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from auditor.launch.parse import after
 from auditor.model.facts import PackageReference, Related, Unresolved, Value
 from auditor.model.spans import SourceFile, Span
+from auditor.syntax.shell_values import ShellWord, known_text
 from auditor.syntax.words import Word
 
 _REPOSITORY = re.compile(r"(?:^|[/:])([\w.-]+)/([\w.-]+?)(?:\.git)?/?$")
@@ -92,7 +93,7 @@ class Checkouts:
                 bare.append(word)
         if not bare:
             return
-        match = _REPOSITORY.search(bare[0].text)
+        match = _REPOSITORY.search(_known(bare[0]))
         if match is None:
             return
         folder = bare[1].text.rstrip("/").rpartition("/")[2] if len(bare) > 1 else match.group(2)
@@ -124,8 +125,14 @@ class Checkouts:
                 related = (Related(clone.url.span, "the repository is cloned here"),)
             name = re.sub(r"[-_.]+", "-", clone.name).lower()
             yield PackageReference(
-                name, "vcs", self.scope, span, vcs_ref=value, vcs_url=clone.url.text, related=related
+                name, "vcs", self.scope, span, vcs_ref=value, vcs_url=_known(clone.url), related=related
             )
+
+
+def _known(word: Word) -> str:
+    """The text of a word when nothing from outside sets its variables; as written where that is not known."""
+    known = known_text(word.fragments) if isinstance(word, ShellWord) else None
+    return word.text if known is None else known
 
 
 def _tail(word: Word, length: int, source: SourceFile) -> Word:

@@ -58,6 +58,15 @@ READERS: tuple[Reader, ...] = (
         excludes=("*.dockerignore", "*.md", "*.rst", "*.py", "*.yaml", "*.yml", "*.json", "*.sh", "*.toml", "*.go"),
     ),
     Reader(
+        "apptainer",
+        "auditor.readers.apptainer",
+        ("*apptainerfile*", "apptainer*", "singularity*", "*.def"),
+        "Apptainer and Singularity definitions",
+        "`From:`, `%post`, `%environment`, `%runscript`, `%startscript`",
+        "local and library bootstraps",
+        excludes=("*.md", "*.py", "*.yaml", "*.yml", "*.json", "*.sh", "*.go"),
+    ),
+    Reader(
         "compose",
         "auditor.readers.compose",
         _YAML,

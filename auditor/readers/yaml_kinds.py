@@ -57,7 +57,9 @@ def is_template_path(path: str) -> bool:
 
 def is_template(path: str, text: str) -> bool:
     """Whether a file is a template that has to be masked before YAML can read it."""
-    return "{{" in text and (is_template_path(path) or _GO.search(text) is not None)
+    if not any(mark in text for mark in ("{{", "{%", "<%")):
+        return False
+    return is_template_path(path) or _GO.search(text) is not None
 
 
 def _looks_like_services(services: MapNode) -> bool:

@@ -1,7 +1,7 @@
 """Masks template actions (`{{ ... }}`, `{% ... %}`) with text of the same length, so that every offset stays true.
 
-What stands alone on its lines (conditions, loops, includes of whole blocks) becomes blank; what stands inside a value
-becomes a filler that YAML reads as plain text, and `yaml_nodes` shows the file's own characters in its place.
+What stands alone on its lines (conditions, loops, includes of whole blocks) becomes empty lines; what stands inside a
+value becomes a filler that YAML reads as plain text, and `yaml_nodes` shows the file's own characters in its place.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ _ACTION = re.compile(
     r"|\{%-?.*?-?%\}|\{#.*?#\}",
     re.DOTALL,
 )
+_OTHER = re.compile(_ACTION.pattern + r"|<%-?.*?-?%>|<<[^<>\r\n]*>>|<#.*?#>", re.DOTALL)
 _CONTROL = re.compile(
     r"\{\{-?\s*(?:/\*|if\b|else\b|end\b|range\b|with\b|define\b|block\b|break\b|continue\b|\$[\w.]*\s*:?=|fail\b|_)"
-    r"|\{%|\{#"
+    r"|\{%|\{#|<%|<#"
 )
 
 
@@ -34,7 +35,7 @@ class Action:
 def actions(text: str) -> list[Action]:
     """The actions of a text in order."""
     found: list[Action] = []
-    for match in _ACTION.finditer(text):
+    for match in (_OTHER if "<%" in text else _ACTION).finditer(text):
         raw = match.group(0)
         inner = raw[2:-2].strip()
         inner = inner.removeprefix("-").removesuffix("-").strip() if not inner.startswith("/*") else inner
@@ -51,12 +52,18 @@ def masked(text: str) -> str:
     alone = _alone(text, found)
     for action in found:
         raw = text[action.start : action.end]
-        blank = action.start in alone or (_CONTROL.match(raw) is not None and _at_edge(text, action))
-        for index in range(action.start, action.end):
+        first, last = action.start, action.end
+        filler = MASK
+        if action.start in alone:
+            filler = "\n"  # an empty line is nothing to YAML; one of blanks could be the first line of a block
+            first = text.rfind("\n", 0, first) + 1
+            line_end = text.find("\n", last)
+            last = len(text) if line_end < 0 else line_end
+        elif _CONTROL.match(raw) is not None and _at_edge(text, action):
+            filler = " "
+        for index in range(first, last):
             if text[index] not in "\r\n":
-                chars[index] = " " if blank else MASK
-            elif not blank:
-                chars[index] = text[index]
+                chars[index] = filler
     return "".join(chars)
 
 

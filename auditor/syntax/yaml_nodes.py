@@ -40,7 +40,7 @@ class ScalarNode:
         self.start, self.end = start, end
         self._mapped: Mapped | None = None
         self.value = value
-        if MASK in value:
+        if masked is not source.text and (MASK in value or style in ("|", ">")) and masked:
             self.value = self.mapped.text
 
     @classmethod
@@ -55,13 +55,8 @@ class ScalarNode:
         """The value with the place of each character."""
         if self._mapped is None:
             mapped = content_of(self._masked, self.start, self.end, self.style, self.value)
-            if MASK in mapped.text:
-                original = self.source.text
-                chars = [
-                    original[offset] if char == MASK else char
-                    for char, offset in zip(mapped.text, mapped.offsets, strict=False)
-                ]
-                mapped = Mapped("".join(chars), mapped.offsets)
+            if self._masked is not self.source.text and self._masked:
+                mapped = _unmasked(mapped, self.source.text, self.style)
             self._mapped = mapped
         return self._mapped
 
@@ -345,6 +340,29 @@ class _Builder:
             parent.merges.append(node)
         else:
             parent.own.append(Entry(key, node))
+
+
+def _unmasked(mapped: Mapped, original: str, style: str) -> Mapped:
+    """A value of a masked text with the file's own characters. Lines of a block on which nothing but template actions
+    stood are taken out, as they vanish when the template is filled in."""
+    if MASK not in mapped.text and style not in ("|", ">"):
+        return mapped
+    chars: list[str] = []
+    offsets: list[int] = []
+    dropped = False
+    for char, offset in zip(mapped.text, mapped.offsets, strict=False):
+        if style and char == "\n" and offset < len(original) and style in "|>":
+            real = original[offset] in "\r\n"
+            if not real or dropped:
+                if style == ">" and (not chars or chars[-1] not in " \n"):
+                    chars.append(" ")
+                    offsets.append(offset)
+                dropped = not real
+                continue
+        dropped = False
+        chars.append(original[offset] if char == MASK else char)
+        offsets.append(offset)
+    return Mapped("".join(chars), (*offsets, mapped.offsets[len(mapped.text)]))
 
 
 def _past_properties(text: str, start: int, end: int) -> int:
