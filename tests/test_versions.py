@@ -154,3 +154,27 @@ def test_an_engine_tree_replaces_the_version_of_its_manifest(tmp_path: Path) -> 
     version = [finding for finding in result.active if finding.rule.startswith("sglang-vulnerable")]
     assert [(finding.rule, finding.outcome) for finding in version] == [("sglang-vulnerable-source", "vulnerable")]
     assert [related.message for related in version[0].related] == ["the tree calls itself sglang 0.4.6"]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "constraint", "verdicts"),
+    [
+        ("sglang", "sglang==0.5.22", []),
+        ("sglang>=0.5.9", "sglang>=0.5.22", []),
+        ("sglang", "sglang<0.6", [("a.txt", "admits-vulnerable"), ("c.txt", "admits-vulnerable")]),
+        ("sglang==0.5.19", "sglang==0.5.22", [("a.txt", "vulnerable")]),
+        ("sglang", "sglang==0.5.22 ; sys_platform == 'linux'", [("a.txt", "admits-vulnerable")]),
+    ],
+)
+def test_a_requirement_means_what_its_constraints_admit(
+    requirement: str, constraint: str, verdicts: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    files = {
+        "requirements/top.txt": "-c ../c/../c.txt\n-r a.txt\nsglang-router\nstrands-sglang\n",
+        "requirements/a.txt": f"-r top.txt\n{requirement}\n",
+        "c.txt": f"{constraint}\n",
+    }
+    result = scan_tree(lay(files, tmp_path))
+    found = [finding for finding in result.active if finding.rule == "sglang-vulnerable-version"]
+    got = [(finding.span.path.rpartition("/")[2], finding.properties["verdict"]) for finding in found]
+    assert sorted(got) == verdicts  # type: ignore[type-var]

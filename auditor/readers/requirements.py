@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from auditor.errors import ReadError
-from auditor.model.facts import Fact, PackageReference
+from auditor.model.facts import Definition, Fact, PackageReference
 from auditor.model.spans import SourceFile
 from auditor.syntax.mapped import Mapped, join, piece_of
 from auditor.syntax.requirement_lines import requirement
@@ -22,6 +22,7 @@ _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _CONTINUED = re.compile(r"\\[ \t]*$")
 _EDITABLE = re.compile(r"\s*(?:-e|--editable)(?:\s+|=|(?=\S))\s*[\"']?")
 _QUOTED = re.compile(r"\s*([\"'])([^\"']+)\1\s*$")
+_STEP = re.compile(r"\s*(-r|--requirement|-c|--constraint)(?:\s+|=|(?=\S))\s*(?:file:)?([^\s:\"']+)\s*$")
 _LOCAL = re.compile(r"\s*(?:\.{0,2}/|\.|file:|~)")
 _OPTION = re.compile(r"\s*-{1,2}[A-Za-z]")
 _BROKEN = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[^\]]*\])?\s*(?:=+|[<>~!]=?)")
@@ -41,6 +42,11 @@ def read(source: SourceFile) -> Iterator[Fact | ReadError]:
         if quoted:  # pip refuses it, scripts that read the file word by word do not
             line = line.piece(quoted.start(2), quoted.end(2))
             text = line.text
+        elif step := _STEP.match(text):
+            kind = "pip-constraint" if step.group(1) in ("-c", "--constraint") else "pip-include"
+            span = line.span(source, step.start(2), step.end(2))
+            facts.append(Definition("include", step.group(2), kind, "", span))
+            continue
         fact = requirement(line, source, "")
         if fact is not None:
             if named or fact.kind != "bare":

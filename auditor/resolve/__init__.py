@@ -13,6 +13,7 @@ MAX_ROUNDS = 8
 
 def resolve(facts: FactSet, sources: Mapping[str, SourceFile]) -> FactSet:
     """The same facts with fewer unresolved values and more related places. Ends after `MAX_ROUNDS` rounds."""
+    from auditor.resolve.constraints import apply_constraints
     from auditor.resolve.helm_values import join_charts
     from auditor.resolve.kustomize_images import apply_overlays
     from auditor.resolve.variables import fill_variables
@@ -23,7 +24,7 @@ def resolve(facts: FactSet, sources: Mapping[str, SourceFile]) -> FactSet:
         facts = fill_variables(facts, sources)
         if facts == before:
             break
-    return apply_overlays(_without_definitions(facts), sources)
+    return apply_overlays(_without_definitions(apply_constraints(facts)), sources)
 
 
 def _without_definitions(facts: FactSet) -> FactSet:
