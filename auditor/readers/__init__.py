@@ -154,7 +154,7 @@ READERS: tuple[Reader, ...] = (
         ("*.txt", "*.in", "*.pip", "*requirements*", "*constraints*", "*requirements*.lock", "requirements/*"),
         "pip requirements and constraints",
         "names, extras, specifiers, markers, URLs, `git+` sources, wheel and sdist names, continuations, hashes",
-        "included files (`-r`) are read by their own name; constraints (`-c`) bind what they are applied to; local paths",
+        "included files (`-r`) are read by their own name, constraints (`-c`) bind requirements; local paths",
         excludes=("*.py", "*.toml", "*.md", "*.rst", "*.yaml", "*.yml", "*.json", "*.sh"),
     ),
     Reader(
