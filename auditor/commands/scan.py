@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
+from auditor.baseline import Entry, apply_baseline, read_baseline, write_baseline
 from auditor.commands.common import FAIL_ON, add_output, add_paths, config_of, document_stream, jobs_of
 from auditor.model.findings import LEVELS, ScanResult
 from auditor.report import REPORTERS, ReportOptions
+
+MAX_NAMED = 10  # baseline entries that are named in one note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on", choices=FAIL_ON, help="the least level that makes the exit code 1 (default: error)"
     )
+    parser.add_argument("--baseline", metavar="FILE", help="findings that stand in this file do not count")
+    parser.add_argument("--write-baseline", metavar="FILE", help="write all findings that count to this file")
     parser.add_argument("--show-suppressed", action="store_true", help="show suppressed findings in every format")
 
 
@@ -27,7 +35,15 @@ def run(options: argparse.Namespace) -> int:
     from auditor.scan import ScanRequest, plan_of, scan
 
     config = config_of(options)
+    entries = _baseline(options)
     result = scan(ScanRequest(tuple(options.paths) or (".",), config, jobs_of(options)))
+    if options.write_baseline:
+        entries = entries or []
+        result = _apply(result, entries, options)
+        write_baseline(options.write_baseline, result.findings)
+        entries = read_baseline(options.write_baseline)
+    if entries is not None:
+        result = _apply(result, entries, options)
     reporter = next(reporter for reporter in REPORTERS if reporter.name == options.format)
     report = ReportOptions(
         rules=load_rules(), fail_on=config.fail_on, quiet=options.quiet, show_suppressed=options.show_suppressed
@@ -41,6 +57,28 @@ def run(options: argparse.Namespace) -> int:
         if problem.kind == "internal":
             sys.stderr.write(f"auditor: {problem.path}: {problem.reason}; please report this\n")
     return exit_code(result, config.fail_on)
+
+
+def _baseline(options: argparse.Namespace) -> list[Entry] | None:
+    """The entries to apply; a file that is only about to be written may be missing."""
+    if not options.baseline:
+        return None
+    if options.baseline == options.write_baseline and not os.path.exists(options.baseline):
+        return None
+    return read_baseline(options.baseline)
+
+
+def _apply(result: ScanResult, entries: Sequence[Entry], options: argparse.Namespace) -> ScanResult:
+    """The result with the baseline's findings marked; of a folder, entries that match nothing are named."""
+    name = os.path.basename(options.write_baseline or options.baseline)
+    findings, left = apply_baseline(result.findings, entries, name)
+    notes = result.stats.notes
+    if left and any(os.path.isdir(path) for path in options.paths or (".",)):
+        shown = ", ".join(f"{entry.rule} in {entry.path} (line {entry.line})" for entry in left[:MAX_NAMED])
+        more = f" and {len(left) - MAX_NAMED} more" if len(left) > MAX_NAMED else ""
+        count = f"{len(left)} baseline entr{'ies match' if len(left) > 1 else 'y matches'} nothing any more"
+        notes = (*notes, f"{count}: {shown}{more}; write the baseline anew")
+    return replace(result, findings=tuple(findings), stats=replace(result.stats, notes=notes))
 
 
 def exit_code(result: ScanResult, fail_on: str) -> int:

@@ -1,0 +1,83 @@
+"""A baseline absorbs what was there, one finding an entry, and says what it no longer needs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from auditor.cli import main
+from tests.trees import lay
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    lay({"requirements.txt": "sglang==0.5.19\n", "deploy/Dockerfile": "FROM lmsysorg/sglang:v0.5.19\n"}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict]:  # type: ignore[type-arg]
+    code = main(["scan", ".", "--format", "json", *arguments])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def fresh(found: dict) -> list[tuple[str, int]]:  # type: ignore[type-arg]
+    return [(finding["path"], finding["line"]) for finding in found["findings"] if finding["suppressed"] is None]
+
+
+def test_what_was_there_does_not_count_and_what_is_new_does(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = document(capsys, "--write-baseline", "base.txt")
+    assert (code, fresh(found)) == (0, [])
+    assert {finding["suppressed"]["kind"] for finding in found["findings"]} == {"baseline"}
+    lay({"requirements.txt": "# moved down\n\nsglang==0.5.18\n", "x/requirements.txt": "sglang==0.5.19\n"}, tree)
+    code, found = document(capsys, "--baseline", "base.txt")
+    assert (code, fresh(found)) == (1, [("x/requirements.txt", 1)])
+
+
+def test_one_entry_absorbs_one_occurrence(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document(capsys, "--write-baseline", "base.txt")
+    lay({"requirements.txt": "sglang==0.5.19\nsglang==0.5.19\n"}, tree)
+    _, found = document(capsys, "--baseline", "base.txt")
+    assert fresh(found) == [("requirements.txt", 2)]
+
+
+def test_entries_that_match_nothing_are_named(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document(capsys, "--write-baseline", "base.txt")
+    lay({"requirements.txt": "sglang==0.5.22\n"}, tree)
+    _, found = document(capsys, "--baseline", "base.txt")
+    assert found["summary"]["notes"] == [
+        "1 baseline entry matches nothing any more: sglang-vulnerable-version in requirements.txt (line 3); "
+        "write the baseline anew"
+    ]
+
+
+def test_the_file_is_sorted_lines_that_merge_as_text(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document(capsys, "--write-baseline", "base.txt")
+    lines = (tree / "base.txt").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("# auditor baseline, version 1")
+    assert lines[1:] == sorted(lines[1:])
+    assert [json.loads(line)["path"] for line in lines[1:]] == ["deploy/Dockerfile", "requirements.txt"]
+    document(capsys, "--baseline", "base.txt", "--write-baseline", "base.txt")
+    assert (tree / "base.txt").read_text(encoding="utf-8").splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot read the baseline `base.txt`: No such file"),
+        ("{}\n", "base.txt:1: not an entry"),
+        ("<<<<\n", "base.txt:1:"),
+    ],
+)
+def test_a_baseline_that_cannot_be_read_is_exit_2(
+    tree: Path, capsys: pytest.CaptureFixture[str], content: str | None, says: str
+) -> None:
+    if content is not None:
+        lay({"base.txt": content}, tree)
+    assert main(["scan", ".", "--baseline", "base.txt"]) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
