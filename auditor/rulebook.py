@@ -188,6 +188,61 @@ def parse_rule(text: str, file: str, checks: Sequence[AnyCheck] = CHECKS) -> Rul
     )
 
 
+def with_params(rule: Rule, values: Mapping[str, Any]) -> Rule | str:
+    """The rule with some parameters replaced (by name, `-` or `_`), or in words what is wrong with one of them."""
+    from dataclasses import replace
+
+    from auditor.nearest import nearest
+
+    params = rule.params
+    if not is_dataclass(params) or isinstance(params, type):
+        return f"`{rule.id}` takes no parameters"
+    hints = typing.get_type_hints(type(params))
+    changes: dict[str, Any] = {}
+    for key, value in values.items():
+        name = key.replace("-", "_")
+        if name not in hints:
+            near = nearest(key, [hint.replace("_", "-") for hint in hints])
+            known = ", ".join(sorted(hint.replace("_", "-") for hint in hints))
+            return f"`{rule.id}` has no parameter `{key}`; " + (
+                f"did you mean `{near}`?" if near else f"it has {known}"
+            )
+        fitted = _fitted(value, hints[name])
+        if isinstance(fitted, _Misfit):
+            return f"`{key}`: {fitted.words}"
+        changes[name] = fitted
+    return replace(rule, params=replace(params, **changes))
+
+
+class _Misfit:
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+
+def _fitted(value: Any, hint: Any) -> Any:
+    """A configuration value as a parameter's type, or what is wrong with it."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _fitted(value, next(argument for argument in arguments if argument is not type(None)))
+    if origin in (tuple, frozenset):
+        if not isinstance(value, list):
+            return _Misfit("a list is expected here")
+        items = [_fitted(item, arguments[0]) for item in value]
+        wrong = next((item for item in items if isinstance(item, _Misfit)), None)
+        return wrong if wrong is not None else origin(items)
+    if origin is not None and origin is not typing.Literal:
+        return value if isinstance(value, Mapping) else _Misfit("a table is expected here")
+    if origin is typing.Literal:
+        return value if value in arguments else _Misfit(f"one of {', '.join(map(str, arguments))} is expected here")
+    if hint is bool:
+        return value if isinstance(value, bool) else _Misfit("true or false is expected here")
+    if hint in (int, float):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return _Misfit("a number is expected here")
+        return hint(value)
+    return value if isinstance(value, str) else _Misfit("a text is expected here")
+
+
 def _levels(node: _Node, check: AnyCheck, *, whole: bool) -> dict[str, Any]:
     pairs = node.pairs(check.outcomes, check.outcomes if whole else ())
     return {outcome: value.choice(LEVEL_WORDS) for outcome, value in pairs.items()}

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TextIO
 
-from auditor.config import Config
+from auditor.config import Config, find_config, load_config
 from auditor.errors import OutputError, UsageError
 
 PROFILES = ("default", "strict")
@@ -22,6 +22,7 @@ FAIL_ON = ("error", "warning", "note", "never")
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """The paths and the options that say what is looked at."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; the working folder by default")
+    parser.add_argument("--config", metavar="FILE", help="read this configuration and look for no other")
     parser.add_argument("--select", action="append", metavar="RULE,...", help="run these rules only")
     parser.add_argument("--ignore", action="append", metavar="RULE,...", help="run all rules but these")
     parser.add_argument(
@@ -52,7 +53,7 @@ def jobs_of(options: argparse.Namespace) -> int:
 
 def config_of(options: argparse.Namespace) -> Config:
     """The configuration with what the command line adds and overrides."""
-    config = Config()
+    config = _file_config(options)
     changes: dict[str, object] = {}
     for name in ("select", "ignore"):
         words = [word.strip() for value in getattr(options, name) or () for word in value.split(",")]
@@ -64,6 +65,16 @@ def config_of(options: argparse.Namespace) -> Config:
         if getattr(options, name, None) is not None:
             changes[name] = getattr(options, name)
     return replace(config, **changes)  # type: ignore[arg-type]
+
+
+def _file_config(options: argparse.Namespace) -> Config:
+    """The settings of `--config FILE`, else of the file that holds for what is scanned."""
+    given = getattr(options, "config", None)
+    if given is not None:
+        return load_config(given)
+    paths = getattr(options, "paths", None) or ["."]
+    found = find_config(paths[0] if len(paths) == 1 else os.getcwd())
+    return load_config(found) if found is not None else Config()
 
 
 @contextmanager
