@@ -144,7 +144,7 @@ def _check(
         if problem is not None:
             where, message = problem
             inner = spanned.items[where] if where is not None and where < len(spanned.items) else spanned
-            place.error(inner.start if spanned.value is not None else offset, f"`{key}`: {message}")
+            place.error(inner.start if inner.end > inner.start else offset, f"`{key}`: {message}")
     for key in required:
         if key not in values:
             place.error(node.start, f"{name} needs the key `{key}`")

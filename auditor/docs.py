@@ -67,7 +67,17 @@ def _files(example: Example) -> list[str]:
     return blocks
 
 
+def write_schema(folder: Path) -> None:
+    """The JSON Schema of the configuration, beside the code that reads it."""
+    import json
+
+    from auditor.config_reading import schema
+
+    (folder / "config.schema.json").write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
+    write_schema(Path(__file__).resolve().parent)
     folder = Path(__file__).resolve().parent.parent / "docs"
     (folder / "rules.md").write_text(rules_markdown(), encoding="utf-8")
     (folder / "formats.md").write_text(formats_markdown(), encoding="utf-8")

@@ -6,20 +6,22 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 from auditor.checks import CHECKS
 from auditor.checks.base import AnyCheck, Check, CodeCheck, Match
-from auditor.config import Config
+from auditor.config import Config, IgnoreEntry, PathSettings
 from auditor.errors import UsageError
-from auditor.model.facts import Fact, FactSet, Gpu, fact_set
+from auditor.model.facts import Fact, FactSet, Gpu, ModelConfig, fact_set
 from auditor.model.findings import Finding, JsonValue, Level, Problem, ScanResult, Stats
 from auditor.model.rules import Rule
+from auditor.model.spans import Position, Span
 from auditor.nearest import hint
 from auditor.reading import FileResult, Plan, index, modules_of, read_files
-from auditor.rulebook import load_rules
+from auditor.rulebook import load_rules, with_params
 from auditor.sources import Sources
-from auditor.suppress import Ignore, suppress
+from auditor.suppress import Ignore, config_ignores, suppress, suppress_by_config
 from auditor.walk import LANGUAGES, git_top, walk
 
 _ORDER = {"high": 2, "medium": 1, "low": 0}
@@ -35,6 +37,7 @@ class ScanRequest:
     config: Config = field(default_factory=Config)
     jobs: int = 1
     rules: tuple[Rule, ...] | None = None
+    today: date = field(default_factory=date.today)
 
 
 def scan(request: ScanRequest) -> ScanResult:
@@ -63,7 +66,12 @@ def scan(request: ScanRequest) -> ScanResult:
     matches += _unread(rules, problems, sources)
     findings = findings_of(matches, request.config.profile)
     findings, unused = suppress(findings, ignores)
-    findings += findings_of(_unused(rules, unused), request.config.profile)
+    spoken = _unused(rules, unused) + _malformed(rules, malformed)
+    if request.config.ignores or request.config.paths:
+        silenced = config_ignores(request.config, walked.root)
+        findings, idle, expired = suppress_by_config(findings, silenced, request.today)
+        spoken += _config_ignores(rules, idle if whole_tree else [], expired, walked.root, sources, notes)
+    findings += findings_of(spoken, request.config.profile)
     findings.sort(key=lambda finding: finding.sort_key)
     problems.sort(key=lambda problem: (problem.path, problem.span.start.offset if problem.span else -1, problem.reason))
     top = git_top(walked.root)
@@ -82,6 +90,7 @@ def gather(
         index(),
         wanted=frozenset(LANGUAGES) if plan.code_needles else frozenset(),
         exclude=request.config.exclude,
+        base=request.config.root,
         submodules=request.config.submodules,
     )
     results = read_files(walked.candidates, plan, request.jobs)
@@ -94,7 +103,7 @@ def gather(
     if any(facts):
         from auditor.resolve import resolve
 
-        facts = _assume(_watched(resolve(facts, sources)), request.config.assume)
+        facts = _assume(_watched(resolve(facts, sources)), request.config, walked.root)
     return facts, results, problems, sources, walked
 
 
@@ -127,7 +136,17 @@ def chosen_rules(request: ScanRequest) -> tuple[Rule, ...]:
         if name not in known:
             raise UsageError(f"there is no rule `{name}`; {hint(name, known, '`auditor rules` lists them')}")
     selected = set(request.config.select) or known
-    return tuple(rule for rule in rules if rule.id in selected and rule.id not in request.config.ignore)
+    chosen = [rule for rule in rules if rule.id in selected and rule.id not in request.config.ignore]
+    return tuple(_with_params(rule, request.config.params.get(rule.id)) for rule in chosen)
+
+
+def _with_params(rule: Rule, params: Mapping[str, Any] | None) -> Rule:
+    if not params:
+        return rule
+    changed = with_params(rule, params)
+    if isinstance(changed, str):
+        raise UsageError(changed)
+    return changed
 
 
 def _check(rule: Rule) -> AnyCheck:
@@ -145,17 +164,32 @@ def _watched(facts: FactSet) -> FactSet:
     )
 
 
-def _assume(facts: FactSet, assume: Mapping[str, str]) -> FactSet:
-    gpu = assume.get("gpu")
-    if not gpu:
-        return facts
+def _assume(facts: FactSet, config: Config, root: str) -> FactSet:
+    """What the configuration says of the tree: the accelerator of launches that name none, models of its own."""
     launches = []
     for launch in facts.launches:
         known = launch.gpu
-        if known is None or known.type is None:
+        gpu = config.assume.get("gpu")
+        for settings in config.paths:
+            if settings.gpu and _matches(settings, launch.span.path, config, root):
+                gpu = settings.gpu
+        if gpu and (known is None or known.type is None):
             launch = replace(launch, gpu=Gpu(gpu, known.count if known else None, known.span if known else None))
         launches.append(launch)
-    return replace(facts, launches=tuple(launches))
+    nowhere = Position(0, 1, 1)
+    models = [
+        ModelConfig(name, values, "configuration", Span(config.file or "auditor.toml", nowhere, nowhere))
+        for name, values in sorted(config.models.items())
+    ]
+    return replace(facts, launches=tuple(launches), models=(*facts.models, *models))
+
+
+def _matches(settings: PathSettings, path: str, config: Config, root: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    full = os.path.join(root, *path.split("/"))
+    name = os.path.relpath(full, config.root or root).replace(os.sep, "/")
+    return bool(GitIgnoreSpec.from_lines([settings.match]).match_file(name))
 
 
 def _run_checks(
@@ -285,6 +319,44 @@ def _unused(rules: Sequence[Rule], ignores: Sequence[Ignore]) -> list[tuple[Rule
         for ignore in ignores
         if active.issuperset(ignore.rules)
     ]
+
+
+def _malformed(rules: Sequence[Rule], problems: Sequence[Problem]) -> list[tuple[Rule, Match]]:
+    rule = next((rule for rule in rules if rule.check == "unused-ignore"), None)
+    return [
+        (rule, Match("malformed", problem.span, "malformed", values={"reason": problem.reason, "rules": ""}))
+        for problem in problems
+        if rule is not None and problem.span is not None
+    ]
+
+
+def _config_ignores(
+    rules: Sequence[Rule],
+    idle: Sequence[IgnoreEntry],
+    expired: Sequence[IgnoreEntry],
+    root: str,
+    sources: Sources,
+    notes: list[str],
+) -> list[tuple[Rule, Match]]:
+    """Entries of the configuration that silence nothing: findings where the file is part of the tree, else notes."""
+    rule = next((rule for rule in rules if rule.check == "unused-ignore"), None)
+    active = {rule.id for rule in rules}
+    found = []
+    for outcome, entries in (("unused", idle), ("expired", expired)):
+        for entry in entries:
+            if entry.rule and entry.rule not in active:
+                continue
+            file, _, line = entry.place.rpartition(":")
+            path = os.path.relpath(file, root).replace(os.sep, "/")
+            values: dict[str, JsonValue] = {"rules": entry.rule or "any rule", "until": str(entry.until)}
+            if rule is None or path.startswith("../") or path not in sources:
+                notes.append(f"{outcome} ignore at {path}:{line}")
+                continue
+            source = sources[path]
+            start = source.line_starts[int(line) - 1]
+            span = source.span(start, start + len(source.line_text(int(line)).rstrip()))
+            found.append((rule, Match(outcome, span, entry.rule or entry.path, values=values)))
+    return found
 
 
 def all_facts(facts: FactSet) -> list[Fact]:

@@ -1,13 +1,24 @@
-"""Inline ignores: `# auditor: ignore[rule-id] reason`, on the line of the finding or alone on the line above it."""
+"""What does not count, and why: inline ignores and those of the configuration.
+
+Inline: `# auditor: ignore[rule-id] reason`, on a line of the finding or alone on the line above it, behind any comment
+sign of the formats that are read. An ignore at a definition does not reach the place that uses it.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from typing import TYPE_CHECKING
 
+from auditor.config import Config, IgnoreEntry
 from auditor.model.findings import Finding, Suppression
 from auditor.model.spans import SourceFile, Span
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 MARKER = b"auditor:"  # in lower case: a file without it has no ignores
 
@@ -37,7 +48,11 @@ def ignores_of(source: SourceFile) -> list[Ignore]:
         span = source.span(match.start(), match.end())
         reason = _ENDS.sub("", match["reason"]).strip()
         before = source.text[source.line_starts[span.start.line - 1] : match.start()]
-        line = span.start.line + 1 if not before.strip() else span.start.line
+        line = span.start.line
+        if not before.strip():
+            line += 1
+            while _alone(source.line_text(line)):  # several ignores above one line
+                line += 1
         rules = tuple(part.strip() for part in (match["rules"] or "").split(",") if part.strip())
         error = ""
         if match["word"] != "ignore":
@@ -48,6 +63,11 @@ def ignores_of(source: SourceFile) -> list[Ignore]:
             error = "the ignore gives no reason: `auditor: ignore[rule-id] reason`"
         found.append(Ignore(rules, reason, span, line, error))
     return found
+
+
+def _alone(text: str) -> bool:
+    found = _DIRECTIVE.search(text)
+    return found is not None and not text[: found.start()].strip()
 
 
 def suppress(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> tuple[list[Finding], list[Ignore]]:
@@ -65,6 +85,62 @@ def suppress(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> tuple[li
                 break
         marked.append(finding)
     return marked, [ignore for ignore in ignores if id(ignore) not in used]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigIgnores:
+    """What the configuration silences, resolved for one scan: each entry with the matcher of its files."""
+
+    entries: tuple[tuple[IgnoreEntry, Callable[[str], bool]], ...]
+
+
+def config_ignores(config: Config, root: str) -> ConfigIgnores:
+    """The entries of `ignores` and of `path` in the order of the file; patterns are relative to the configuration."""
+    from pathspec import GitIgnoreSpec
+
+    prefix = "" if config.root is None else os.path.relpath(root, config.root).replace(os.sep, "/") + "/"
+    prefix = "" if prefix == "./" else prefix
+    found = []
+    for entry in (*config.ignores, *_of_paths(config)):
+        spec = GitIgnoreSpec.from_lines([entry.path]) if entry.path else None
+
+        def matches(path: str, spec: GitIgnoreSpec | None = spec) -> bool:
+            return spec is None or bool(spec.match_file(os.path.normpath(prefix + path).replace(os.sep, "/")))
+
+        found.append((entry, matches))
+    return ConfigIgnores(tuple(found))
+
+
+def _of_paths(config: Config) -> Iterator[IgnoreEntry]:
+    for settings in config.paths:
+        for rule in settings.ignore:
+            yield IgnoreEntry(settings.match, rule, f"ignored for `{settings.match}`", None, "")
+
+
+def suppress_by_config(
+    findings: Sequence[Finding], ignores: ConfigIgnores, today: date
+) -> tuple[list[Finding], list[IgnoreEntry], list[IgnoreEntry]]:
+    """The findings with those that the configuration silences marked, the entries that silenced nothing, and the
+    expired ones that would have."""
+    used: set[int] = set()
+    expired: dict[int, IgnoreEntry] = {}
+    marked = []
+    for finding in findings:
+        for number, (entry, matches) in enumerate(ignores.entries):
+            if (entry.rule and entry.rule != finding.rule) or not matches(finding.span.path):
+                continue
+            if entry.until is not None and entry.until < today:
+                expired[number] = entry
+                used.add(number)
+                continue
+            used.add(number)
+            if finding.suppressed is None:
+                finding = replace(
+                    finding, suppressed=Suppression("config", f"{entry.reason} ({entry.place})".strip(" ()"))
+                )
+        marked.append(finding)
+    unused = [entry for number, (entry, _) in enumerate(ignores.entries) if number not in used and entry.place]
+    return marked, unused, list(expired.values())
 
 
 def _covers(ignore: Ignore, finding: Finding) -> bool:

@@ -195,13 +195,14 @@ def walk(
     *,
     wanted: frozenset[str],
     exclude: Sequence[str] = (),
+    base: str | None = None,
     submodules: bool = False,
 ) -> Walked:
     """All candidates below the paths, each once, ordered by path.
 
     `wanted` are file endings that are candidates without a reader (source files of the code checks); `exclude` are
-    git-ignore patterns of the configuration. Links are followed only where they are named on the command line; a
-    folder reached twice is walked once. Raises `UsageError` for a path that does not exist.
+    git-ignore patterns of the configuration, relative to `base`. Links are followed only where they are named on the
+    command line; a folder reached twice is walked once. Raises `UsageError` for a path that does not exist.
     """
     for path in paths:
         if not os.path.exists(path):
@@ -225,7 +226,7 @@ def walk(
                 dot = name.rfind(".")
                 if not (name[dot:].lower() in wanted if dot >= 0 else False) and not index.readers(name):
                     continue
-                if spec is not None and spec.match_file(name):
+                if spec is not None and spec.match_file(_relative(entry, base or walked.root)):
                     continue
                 seen.add(entry)
                 walked.candidates.append(Candidate(name, entry))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from auditor.config import Config
+from auditor.config import Config, joined, load_config
 from auditor.model.findings import Finding, ScanResult
 from auditor.readers import READERS
 from auditor.rulebook import load_rules
@@ -35,7 +35,10 @@ def lay(files: Mapping[str, str | bytes], root: Path) -> Path:
 
 def scan_tree(root: Path, config: Config | None = None, **assume: str) -> ScanResult:
     """Scan one folder in this process."""
+    found = root / "auditor.toml"
     config = config or Config()
+    if found.is_file():
+        config = joined(config, load_config(str(found)))
     return scan(ScanRequest((str(root),), replace(config, assume={**config.assume, **assume})))
 
 

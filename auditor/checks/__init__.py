@@ -7,7 +7,7 @@ from auditor.checks.base import AnyCheck, EngineCheck
 from auditor.checks.code_checks import CODE_CHECKS
 
 UNREAD_EVIDENCE = EngineCheck("unread-evidence", ("unread",), ("reason",))
-UNUSED_IGNORE = EngineCheck("unused-ignore", ("unused",), ("rules", "reason"))
+UNUSED_IGNORE = EngineCheck("unused-ignore", ("unused", "expired", "malformed"), ("rules", "reason", "until"))
 
 CHECKS: tuple[AnyCheck, ...] = (
     package_version.CHECK,

@@ -1,0 +1,189 @@
+"""The configuration: what it changes, and that a wrong one is one line with its place."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from auditor.cli import main
+from auditor.config import find_config, load_config
+from auditor.config_reading import schema
+from auditor.scan import ScanRequest, scan
+from tests.trees import ROOT, lay
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('profil = "strict"\n', "1:1: [tool.auditor] has no key `profil`; did you mean `profile`?"),
+        ('profile = "strct"\n', "1:12: `profile`: `strct` is not one of default, strict; did you mean `strict`?"),
+        ("submodules = 1\n", "1:14: `submodules`: true or false is expected here, not a number"),
+        ("exclude = [1]\n", "1:12: `exclude`: a text is expected here, not a number"),
+        ('select = "a"\n', "1:11: `select`: a list is expected here, not a text"),
+        ('select = ["kv-pool-below-contxt"]\n', "1:12: there is no rule `kv-pool-below-contxt`; did you mean"),
+        (
+            "[rules.kv-pool-below-context]\nhedroom = 2\n",
+            "2:1: `kv-pool-below-context` has no parameter `hedroom`; did you",
+        ),
+        ('[rules.kv-pool-below-context]\nheadroom = "2"\n', "2:1: `headroom`: a number is expected here"),
+        ("[rules.nothing]\n", "1:1: there is no rule `nothing`"),
+        ('[[ignores]]\nrule = "unread-evidence"\n', "1:1: [[ignores]] needs the key `reason`"),
+        ('[[ignores]]\nreason = " "\n', "2:11: `reason`: say in words"),
+        ('[[ignores]]\nreason = "x"\nuntil = "soon"\n', "3:10: `until`: `soon` is not a date; write YYYY-MM-DD"),
+        ("[[path]]\ngpu = 'H200'\n", "1:1: [[path]] needs the key `match`"),
+        ("profile = \n", "1:"),
+        ('extends = ["no.toml"]\n', "cannot read the configuration"),
+        ('extends = ["auditor.toml"]\n', "`extends` leads in a circle"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line_with_its_place(
+    text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lay({"auditor.toml": text}, tmp_path)
+    assert main(["scan", str(tmp_path)]) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+FULL = """
+[tool.auditor]
+select = ["sglang-vulnerable-version", "kv-pool-below-context"]
+profile = "strict"
+fail-on = "warning"
+exclude = ["legacy/"]
+gpu = "H200"
+baseline = "b.txt"
+[tool.auditor.rules.kv-pool-below-context]
+headroom = 1.5
+[[tool.auditor.path]]
+match = "edge/"
+gpu = "L40S"
+[[tool.auditor.ignores]]
+path = "bench/"
+rule = "sglang-vulnerable-version"
+reason = "one tenant"
+until = 2027-01-31
+[tool.auditor.models."org/own"]
+num_hidden_layers = 2
+"""
+
+
+def test_every_key_is_read_and_is_in_the_schema(tmp_path: Path) -> None:
+    import tomli
+
+    lay({"pyproject.toml": FULL, "sub/x.txt": ""}, tmp_path)
+    found = find_config(str(tmp_path / "sub"))
+    assert found == str(tmp_path / "pyproject.toml")
+    config = load_config(found)
+    assert (config.profile, config.fail_on, config.exclude) == ("strict", "warning", ("legacy/",))
+    assert config.assume == {"gpu": "H200"}
+    assert config.paths[0].gpu == "L40S"
+    assert config.ignores[0].until == date(2027, 1, 31)
+    assert config.params == {"kv-pool-below-context": {"headroom": 1.5}}
+    assert config.baseline == str(tmp_path / "b.txt")
+    plain = json.loads(json.dumps(tomli.loads(FULL)["tool"]["auditor"], default=str))
+    jsonschema.validate(plain, schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"profil": "strict"}, schema())
+
+
+def test_the_shipped_schema_is_current() -> None:
+    shipped = json.loads((ROOT / "auditor" / "config.schema.json").read_text(encoding="utf-8"))
+    assert shipped == schema(), "run `python -m auditor.docs`"
+
+
+def rules_of(root: Path, today: str = "2026-12-01") -> list[tuple[str, str, str | None]]:
+    config = load_config(str(root / "auditor.toml"))
+    result = scan(ScanRequest((str(root),), config, today=date.fromisoformat(today)))
+    return [(f.rule, f.span.path, f.suppressed.kind if f.suppressed else None) for f in result.findings]
+
+
+IGNORES = """
+[[ignores]]
+path = "bench/"
+rule = "sglang-vulnerable-version"
+reason = "one tenant"
+until = 2026-12-31
+"""
+
+
+def test_a_reasoned_ignore_holds_until_its_day(tmp_path: Path) -> None:
+    lay({"auditor.toml": IGNORES, "bench/requirements.txt": "sglang==0.5.19\n"}, tmp_path)
+    assert rules_of(tmp_path, "2026-12-31") == [
+        ("sglang-vulnerable-version", "bench/requirements.txt", "config"),
+    ]
+    assert rules_of(tmp_path, "2027-01-01") == [
+        ("unused-ignore", "auditor.toml", None),
+        ("sglang-vulnerable-version", "bench/requirements.txt", None),
+    ]
+
+
+def test_an_ignore_that_silences_nothing_is_a_finding(tmp_path: Path) -> None:
+    lay({"auditor.toml": IGNORES, "bench/requirements.txt": "sglang==0.5.22\n"}, tmp_path)
+    assert rules_of(tmp_path) == [("unused-ignore", "auditor.toml", None)]
+
+
+def test_exclusions_and_extended_files_add_up(tmp_path: Path) -> None:
+    files = {
+        "auditor.toml": 'extends = ["base.toml"]\nexclude = ["b/"]\n',
+        "base.toml": 'exclude = ["a/"]\nprofile = "strict"\n',
+        "a/requirements.txt": "sglang==0.5.19\n",
+        "b/requirements.txt": "sglang==0.5.19\n",
+        "c/requirements.txt": "sglang==0.5.19\n",
+    }
+    lay(files, tmp_path)
+    assert load_config(str(tmp_path / "auditor.toml")).profile == "strict"
+    assert rules_of(tmp_path) == [
+        ("known-advisory", "c/requirements.txt", None),
+        ("sglang-vulnerable-version", "c/requirements.txt", None),
+    ]
+
+
+COMMENTS = {
+    "requirements.txt": "# auditor: ignore[sglang-vulnerable-version] lab\nsglang==0.5.19\n",
+    "Dockerfile": (
+        "# auditor: ignore[sglang-vulnerable-image] lab\nFROM lmsysorg/sglang:v0.5.19\n"
+        "RUN true \\\n    # auditor: ignore[sglang-vulnerable-version] lab\n    && pip install sglang==0.5.19\n"
+    ),
+    "k.yaml": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n    - name: a\n"
+        "      image: lmsysorg/sglang:v0.5.19  # auditor: ignore[sglang-vulnerable-image] lab\n"
+        "      command: [bash, -c]\n      args:\n        - |\n"
+        "          # auditor: ignore[sglang-vulnerable-version] lab\n"
+        "          pip install sglang==0.5.18\n"
+    ),
+    "chart/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n",
+    "chart/templates/d.yaml": (
+        "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n    - name: {{ .Release.Name }}\n"
+        "      {{- /* auditor: ignore[sglang-vulnerable-image] lab */}}\n      image: lmsysorg/sglang:v0.5.19\n"
+    ),
+    "main.tf": (
+        'resource "kubernetes_pod" "a" {\n  spec {\n    container {\n'
+        '      // auditor: ignore[sglang-vulnerable-image] lab\n      image = "lmsysorg/sglang:v0.5.19"\n'
+        "    }\n  }\n}\n"
+    ),
+}
+
+
+def test_ignores_in_every_comment_syntax(tmp_path: Path) -> None:
+    lay(COMMENTS, tmp_path)
+    result = scan(ScanRequest((str(tmp_path),)))
+    assert [(f.rule, f.span.path, f.span.start.line) for f in result.active] == []
+    assert len(result.findings) >= len(COMMENTS) + 1
+    assert {f.suppressed.reason for f in result.findings if f.suppressed} == {"lab"}
+
+
+def test_an_ignore_of_a_rule_that_did_not_run_is_not_unused(tmp_path: Path) -> None:
+    from auditor.config import Config
+
+    lay({"requirements.txt": "sglang==0.5.22  # auditor: ignore[sglang-vulnerable-version] x\n"}, tmp_path)
+    ran = scan(ScanRequest((str(tmp_path),)))
+    left_out = scan(ScanRequest((str(tmp_path),), Config(ignore=("sglang-vulnerable-version",))))
+    assert [f.rule for f in ran.active] == ["unused-ignore"]
+    assert left_out.active == ()
