@@ -50,7 +50,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "dockerfile",
         "auditor.readers.dockerfile",
-        ("*dockerfile*", "*containerfile*"),
+        ("*dockerfile*", "*containerfile*", "earthfile"),
         "Dockerfile, Containerfile",
         "`FROM`, `COPY --from`, `RUN --mount=from=`, `ARG` and `ENV` by stage, `ADD` of wheels, installs, checkouts, "
         "launches in `RUN`, `CMD`, `ENTRYPOINT`, here-documents, `ONBUILD`",

@@ -20,6 +20,7 @@ from auditor.readers.yaml_shapes import (
     environment_of,
     image_of_scalar,
     image_of_text,
+    is_image_key,
     joined_image,
     probes_of,
     selected_gpu,
@@ -31,6 +32,7 @@ from auditor.syntax.shell_words import split_words
 from auditor.syntax.words import Word
 from auditor.syntax.yaml_nodes import Entry, ListNode, MapNode, Node, ScalarNode, documents
 
+LARGE = 100_000  # characters; in larger files parts that cannot name the engine, not even by a variable, are left out
 MAX_FACTS = 50_000  # of one file; no manifest seen has a tenth of it
 
 _COMMAND_KEYS = ("entrypoint", "entryPoint", "command", "cmd", "args", "arguments", "extraArgs", "engineArgs")
@@ -60,6 +62,7 @@ _ENTRY = re.compile(r"sglang(?:\.|\s+)(?:launch_server|serve|bench_\w+|srt)|dyna
 _SHELLISH = re.compile(
     r"sglang|sgl-project|lmsysorg|docker\s+(?:run|pull|build)|srun|pip3?\s+install|git\s+clone", re.IGNORECASE
 )
+_NEAR = re.compile(r"sglang|sgl-dev|\$|\{\{|\*", re.IGNORECASE)
 _COMMAND_KEY = re.compile(
     r"command|cmd|script|run|install|setup|exec|shell|hook|start|user_?data|init|entry", re.IGNORECASE
 )
@@ -93,9 +96,11 @@ class Reading:
     seen: set[int] = field(default_factory=set)
     count: int = 0
     base: MapNode | None = None
+    large: bool = False
 
     def document(self, root: Node, kind: Kind, context: LaunchContext | None = None) -> Iterator[Fact]:
         """The facts of one document."""
+        self.large = len(self.source.text) > LARGE
         dialect = KUBERNETES if kind in ("kubernetes", "template", "values") else SHELL
         context = context or LaunchContext()
         names: tuple[str, ...] = ()
@@ -116,6 +121,8 @@ class Reading:
         if id(node) in self.seen:
             return
         self.seen.add(id(node))
+        if self.large and not _NEAR.search(self.source.text, node.start, max(node.end, node.start)):
+            return
         if isinstance(node, ListNode):
             if key in _LINE_KEYS:
                 yield from self.lines(node, key, around)
@@ -224,6 +231,17 @@ class Reading:
             self.used.update(id(scalar) for scalar in joined.used)
             yield joined.fact
             image = image or joined.fact
+        named = node.get("name")
+        if (
+            isinstance(named, ScalarNode)
+            and id(named) not in self.used
+            and (is_image_key(key) or (key == "services" and around.kind == "gitlab"))
+        ):
+            whole = image_of_scalar(named, "image", around.scope, around.dialect, around.context.variables)
+            if whole is not None:
+                self.used.add(id(named))
+                yield whole
+                image = image or whole
         direct = node.get("image")
         if image is None and isinstance(direct, ScalarNode):
             image = image_of_scalar(direct, "image", around.scope, around.dialect, around.context.variables)
@@ -371,8 +389,12 @@ class Reading:
         answer = documents(self.source, blank)
         if answer.errors:
             return
+        from auditor.readers.requirement_lists import requirements_in
+        from auditor.readers.yaml_lists import spanned
+
         for root in answer.roots:
             if isinstance(root, (MapNode, ListNode)):
+                yield from requirements_in(spanned(root), self.source)
                 yield from self.node(root, "", replace(around, kind="other"), 0)
 
     def counted(self, facts: Iterator[Fact]) -> Iterator[Fact]:

@@ -116,13 +116,14 @@ class MapNode:
     """A mapping. `own` are the entries as written, duplicates included, merge keys left out; `merges` the values of its
     merge keys in order."""
 
-    __slots__ = ("_entries", "end", "merges", "own", "source", "start", "tag")
+    __slots__ = ("_entries", "_keys", "end", "merges", "own", "source", "start", "tag")
 
     def __init__(self, source: SourceFile, start: int, tag: str) -> None:
         self.source, self.start, self.end, self.tag = source, start, start, tag
         self.own: list[Entry] = []
         self.merges: list[Node] = []
         self._entries: list[Entry] | None = None
+        self._keys: tuple[int, dict[str, Node]] = (0, {})
 
     @property
     def span(self) -> Span:
@@ -163,14 +164,14 @@ class MapNode:
         return node
 
     def _one(self, name: str) -> Node | None:
-        for entry in reversed(self.own):
-            if entry.key.value == name:
-                return entry.value
-        if self.merges:
+        if self._keys[0] != len(self.own):
+            self._keys = (len(self.own), {entry.key.value: entry.value for entry in self.own})
+        found = self._keys[1].get(name)
+        if found is None and self.merges:
             for entry in self.entries[len(self.own) :]:
                 if entry.key.value == name:
                     return entry.value
-        return None
+        return found
 
     def entry(self, name: str) -> Entry | None:
         """The entry of a key with its value, merges included."""
