@@ -45,18 +45,29 @@ def _admit_shapes(states: StateWords) -> tuple[re.Pattern[bytes], ...]:
     over, ends = _any_of(states.over), (*states.over, *states.refused)
     either = _any_of(ends)
     stems = _any_of((*states.over, *states.reason))
+    capital = b"|".join(re.escape(word.capitalize().encode()) for word in sorted(set(ends)))
+    camel = b"|".join(re.escape(word.capitalize().encode()) for word in sorted({*states.over, *states.reason}))
+    # The look-ahead for a first letter spares the long alternation at nearly every dot of a file.
     return (
         re.compile(
-            rb"\.(?:is_|has_|was_|Is|Has)*(?i:" + stems + rb")(?:_(?:reason|at|by|as|with|cause|time)|Reason|At)?\b"
+            rb"\.(?=[ihw_" + _firsts((*states.over, *states.reason)) + rb"])(?:is_|has_|was_|_)*(?:" + stems + rb")"
+            rb"(?:_(?:reason|at|by|as|with|cause|time))?\b"
         ),
-        re.compile(rb"\." + _upper(ends)),
-        re.compile(rb"= (?:[\"'](?i:" + either + rb")[\"']|" + _upper(ends) + rb")"),
-        re.compile(rb"is (?:not )?(?:[\w.]*\.)?" + _upper(ends)),
-        re.compile(rb"[\[(][\"'](?:is_)?(?:" + either + rb")[\"']"),
+        re.compile(rb"\.(?=[A-Z])" + _upper(ends)),
+        re.compile(rb"\.(?=[A-Z])(?:Is|Has|Was|[A-Z][a-z]+)??(?:" + capital + rb"|" + camel + rb")(?:Reason|At)?\b"),
+        re.compile(
+            rb"= (?=[\"'A-Z])(?:[\"'](?:" + either + rb"|" + _any_of(ends).upper() + rb")[\"']|" + _upper(ends) + rb")"
+        ),
+        re.compile(rb"is (?=n?o?t? ?[A-Z])(?:not )?" + _upper(ends)),
+        re.compile(rb"[\[][\"'](?:is_)?(?:" + either + rb")[\"']"),
+        re.compile(rb"\([\"'](?:" + over + rb")[\"']"),
         re.compile(rb"is_(?:\w+_)?(?:" + over + rb")\("),
-        re.compile(rb"\.[A-Z][a-z]*(?i:" + either + rb")\b"),
         re.compile(rb"case [^\n]*(?i:" + either + rb")"),
     )
+
+
+def _firsts(words: tuple[str, ...]) -> bytes:
+    return "".join(sorted({word[0] for word in words})).encode()
 
 
 def _door_shape(params: SplitParams, index: CodeIndex) -> tuple[re.Pattern[bytes], ...] | None:
@@ -67,17 +78,13 @@ def _door_shape(params: SplitParams, index: CodeIndex) -> tuple[re.Pattern[bytes
     return (
         re.compile(rb":[^\n=]*?\b(?:" + alternatives + rb")\b"),
         re.compile(rb"class (?:" + alternatives + rb")\b"),
-        re.compile(rb"\b(?:" + alternatives + rb") \w+[,)]"),  # a parameter in C#
     )
 
 
 def index_shapes(states: StateWords) -> tuple[re.Pattern[bytes], ...]:
     """A terminal predicate: where the index begins. What else it needs follows from what is found there."""
     over = _any_of(states.over)
-    return (
-        re.compile(rb"def (?:_|is_|has_|was_|request_|req_|job_|task_)*(?:" + over + rb")(?:_\w+)?\(self"),
-        re.compile(rb"bool (?:Is|Has|Was)?(?i:" + over + rb")\b"),
-    )
+    return (re.compile(rb"def (?:_|is_|has_|was_|request_|req_|job_|task_)*(?:" + over + rb")(?:_\w+)?\(self"),)
 
 
 def enum_names(states: StateWords) -> re.Pattern[bytes]:
@@ -87,18 +94,16 @@ def enum_names(states: StateWords) -> re.Pattern[bytes]:
 
 
 def _method_shape(starts: tuple[str, ...]) -> tuple[re.Pattern[bytes], ...]:
-    """A method whose name begins with one of the words, as Python and as C# write it."""
+    """A method whose name begins with one of the words."""
     alternatives = _any_of(starts)
-    return (
-        re.compile(rb"def _*(?:" + alternatives + rb")\w*\("),
-        re.compile(rb" (?i:" + alternatives + rb")\w*\([A-Z\w\[\]<>,. ]+ \w+\)\s*(?:\{|=>)"),
-    )
+    return (re.compile(rb"def _*(?:" + alternatives + rb")\w*\("),)
 
 
 def _transfer_shape(params: TransferParams) -> tuple[re.Pattern[bytes], ...]:
     success = _any_of(params.success)
+    capital = _any_of(tuple(word.capitalize() for word in params.success))
     return (
-        re.compile(rb"\.(?:[A-Za-z]+_)*(?i:" + success + rb")\b"),
+        re.compile(rb"\.(?=[A-Z])(?:[A-Za-z]+_)*(?:" + success.upper() + rb"|" + capital + rb")\b"),
         re.compile(rb"= (?:[\"'](?i:" + success + rb")[\"'])"),
         re.compile(rb"mark_\w*(?:" + success + rb")"),
     )

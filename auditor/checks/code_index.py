@@ -120,6 +120,8 @@ def record(tree: CodeTree, words: StateWords) -> FileRecord:
     made: list[ClassRecord] = []
     enums: list[EnumRecord] = []
     for node in classes(tree):
+        if getattr(node, "partial", False):
+            continue  # some methods of it, found for what they read or write
         enum = _enum(tree, node, words)
         if enum is not None:
             enums.append(enum)

@@ -21,13 +21,18 @@ class AdmitParams:
 
 @dataclass(frozen=True, slots=True)
 class SplitParams:
-    """`holders` are words of a class name that make its doors the entrance of a queue: there confidence is high."""
+    """`holders` are words of a class name that make its doors the entrance of a queue: there confidence is high.
+    `returning` are words of methods that take back what was admitted before."""
 
     states: StateWords = field(default_factory=StateWords)
     admits: AdmissionWords = field(default_factory=AdmissionWords)
     holders: Words = (
         "queue", "pool", "room", "waiting", "lobby", "backlog", "inbox", "mailbox", "buffer", "line", "waitlist",
         "intake", "hopper", "lane", "channel", "store", "stack", "heap", "reservoir", "gate", "desk", "dock",
+    )  # fmt: skip
+    returning: Words = (
+        "retract", "retracted", "rebootstrap", "requeue", "resume", "restore", "return", "preempt", "preempted", "hold",
+        "park", "suspend", "undo", "rollback",
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from auditor.errors import ReadError
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
 from auditor.model.rules import Rule
-from auditor.syntax.code_tree import CodeTree, parse
+from auditor.syntax.code_tree import CodeTree, parse, parse_matching
 
 ROUNDS = 6  # how far helpers of helpers are followed
 
@@ -27,6 +27,13 @@ def run_code_checks(
     matches: list[tuple[Rule, Match]] = []
     problems: dict[tuple[str, str], Problem] = {}
     trees: dict[str, CodeTree | None] = {}
+
+    def part_of(module: CodeModule, patterns: Sequence[re.Pattern[bytes]]) -> CodeTree | None:
+        path = module.source.path
+        if path in trees:
+            return trees[path]
+        part = parse_matching(module.source, module.language, patterns, lambda: tree_of(module))
+        return tree_of(module) if part is None else part
 
     def tree_of(module: CodeModule) -> CodeTree | None:
         path = module.source.path
@@ -49,7 +56,7 @@ def run_code_checks(
         if check.states is not None:
             states = check.states(rule.params)
             if states not in indexes:
-                records = _records(wanted, states, tree_of)
+                records = _records(wanted, states, tree_of, part_of)
                 indexes[states] = join(records.values(), states)
             index = indexes[states]
         patterns = check.shape(rule.params, index) if check.shape is not None else None
@@ -57,16 +64,21 @@ def run_code_checks(
             continue
         for module in wanted:
             data = module.source.data
-            if patterns is not None and not any(pattern.search(data) for pattern in patterns):
+            # The patterns are for Python, the language of large trees.
+            python = module.language == "python"
+            if python and patterns is not None and not any(pattern.search(data) for pattern in patterns):
                 continue
-            tree = tree_of(module)
+            tree = tree_of(module) if patterns is None else part_of(module, patterns)
             if tree is not None:
                 matches.extend((rule, match) for match in check.run(tree, index, rule.params))
     return matches, list(problems.values())
 
 
 def _records(
-    modules: Sequence[CodeModule], states: StateWords, tree_of: Callable[[CodeModule], CodeTree | None]
+    modules: Sequence[CodeModule],
+    states: StateWords,
+    tree_of: Callable[[CodeModule], CodeTree | None],
+    part_of: Callable[[CodeModule, Sequence[re.Pattern[bytes]]], CodeTree | None],
 ) -> dict[str, FileRecord]:
     """The records that the index needs: first the files that define a terminal predicate, then those that write or read
     the fields found there, and those that define the enumerations which tests name."""
@@ -75,7 +87,8 @@ def _records(
     def add(patterns: Sequence[re.Pattern[bytes]]) -> None:
         for module in modules:
             path, data = module.source.path, module.source.data
-            if path not in records and any(pattern.search(data) for pattern in patterns):
+            python = module.language == "python"
+            if path not in records and (not python or any(pattern.search(data) for pattern in patterns)):
                 tree = tree_of(module)
                 if tree is not None:
                     records[path] = record(tree, states)
@@ -85,17 +98,24 @@ def _records(
     enums = {
         name
         for module in modules
-        if any(shape.search(module.source.data) for shape in shapes[:1])
+        if any(shape.search(module.source.data) for shape in shapes[:2])
         for name in member.findall(module.source.data)
     }
     if enums:
         add((re.compile(rb"(?:class|enum) (?:" + b"|".join(sorted(map(re.escape, enums))) + rb")\b"),))
     asked: frozenset[str] = frozenset()
-    for _ in range(ROUNDS):
+    for turn in range(ROUNDS):
         names = wanted_names(records.values()) - asked
         if not names:
             break
         asked |= names
         words = b"|".join(re.escape(name.encode()) for name in sorted(names))
-        add((re.compile(rb"[. ](?:" + words + rb")\b"),))
+        pattern = re.compile(rb"[. ](?:" + words + rb")\b")
+        for module in modules:
+            path, data = module.source.path, module.source.data
+            if path in records or module.language != "python" or not pattern.search(data):
+                continue
+            tree = part_of(module, (pattern,))
+            if tree is not None:
+                records[f"{path}#{turn}"] = record(tree, states)
     return records

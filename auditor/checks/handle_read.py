@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import SlotParams
-from auditor.checks.slot_pools import begins, gives_back, in_order, is_free_list, methods
+from auditor.checks.slot_pools import begins, gives_back, in_order, is_free_list, methods, pool_tree
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional
 from auditor.syntax.names import word_set, words
 
@@ -17,7 +17,10 @@ COPYING = frozenset({"copy", "copy_", "clone", "write", "memcpy", "copyto", "sen
 
 def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]:
     """The unverified reads of one file."""
-    for owner in classes(tree):
+    whole = pool_tree(tree, params)
+    if whole is None:
+        return
+    for owner in classes(whole):
         found = list(methods(owner))
         if not any(gives_back(method, params) for method in found):
             continue

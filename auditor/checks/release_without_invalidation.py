@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import SlotParams
-from auditor.checks.slot_pools import gives_back, in_order, methods, wiped
+from auditor.checks.slot_pools import gives_back, in_order, methods, pool_tree, wiped
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes
 from auditor.syntax.names import word_set
 
 
 def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]:
     """The releases of one file that leave the old content behind."""
-    for owner in classes(tree):
+    whole = pool_tree(tree, params)
+    if whole is None:
+        return
+    for owner in classes(whole):
         for method in methods(owner):
             places = gives_back(method, params)
             if (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from auditor.checks.code_params import SlotParams
-from auditor.syntax.code_tree import FunctionNode, last_name, path_of, positional
+from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional
 from auditor.syntax.names import word_set, words
 
 STORES = frozenset(
@@ -69,6 +69,14 @@ def gives_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
             if any(mentions(argument, carried) for argument in arguments):
                 found.append(GiveBack(node, path, frozenset(carried)))
     return found
+
+
+def pool_tree(tree: CodeTree, params: SlotParams) -> CodeTree | None:
+    """The whole tree of a file that gives something back to a pool; `None` for all others."""
+    for owner in classes(tree):
+        if any(gives_back(method, params) for method in methods(owner)):
+            return tree.whole()
+    return None
 
 
 def is_free_list(path: str, params: SlotParams) -> bool:

@@ -34,6 +34,14 @@ def run(tree: CodeTree, index: CodeIndex, params: SplitParams) -> Iterator[Match
     names = {split.name: split for split in index.splits}
     if not names:
         return
+    if any(
+        door.node.name.startswith("_")
+        for owner in classes(tree)
+        for method in _methods(owner)
+        for door in _doors(owner, method, names, params, frozenset())
+    ):
+        # Who opens a private door stands in the rest of its class.
+        tree = tree.whole() or tree
     for owner in classes(tree):
         inner: frozenset[str] = frozenset()
         doors: list[Door] = []
@@ -125,7 +133,10 @@ def _typed(annotation: ast.expr | None, names: dict[str, Split]) -> Split | None
 def _doors(
     owner: ast.ClassDef, method: FunctionNode, names: dict[str, Split], params: SplitParams, inner: frozenset[str]
 ) -> Iterator[Door]:
-    if method.name.startswith("__") or owner.name in names:
+    named = word_set(method.name)
+    # Watching, disposing, taking back what was admitted before, or keeping what has ended: no entrance.
+    aside = params.admits.stands_by(method.name) or not named.isdisjoint((*params.returning, *params.states.over))
+    if method.name.startswith("__") or owner.name in names or aside:
         return
     for parameter in positional(method):
         split = _typed(parameter.annotation, names)

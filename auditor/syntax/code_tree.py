@@ -9,7 +9,8 @@ are then written once. What a language has and Python has not is lowered to the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from auditor.model.spans import SourceFile, Span
@@ -31,12 +32,18 @@ SUFFIXES = {".py": "python", ".pyi": "python", ".cs": "csharp"}
 
 @dataclass(slots=True)
 class CodeTree:
-    """A parsed file; `memo` holds what several checks of one run work out of it."""
+    """A parsed file; `memo` holds what is worked out of it once. A tree may hold only the functions that a search
+    found; `whole()` gives the tree of the whole file, or `None` where that cannot be parsed."""
 
     source: SourceFile
     module: ast.Module
     language: str
+    rest: Callable[[], CodeTree | None] | None = None
     memo: dict[str, object] = field(default_factory=dict)
+
+    def whole(self) -> CodeTree | None:
+        """The tree of the whole file."""
+        return self if self.rest is None else self.rest()
 
     def offset(self, line: int, column: int) -> int:
         """The character offset of a line (from 1) and a column in UTF-8 bytes (from 0)."""
@@ -81,6 +88,18 @@ class Scope:
     owner: ast.ClassDef | None
     name: str
     inside: bool = False
+
+
+def parse_matching(
+    source: SourceFile, language: str, patterns: Sequence[re.Pattern[bytes]], rest: Callable[[], CodeTree | None]
+) -> CodeTree | None:
+    """The tree of the functions that match one of the patterns; `None` where the whole file has to be parsed."""
+    if language != "python":
+        return None
+    from auditor.syntax.python_parts import matching_parts
+
+    module = matching_parts(source, patterns)
+    return None if module is None else CodeTree(source, module, language, rest)
 
 
 def parse(source: SourceFile, language: str) -> CodeTree:
