@@ -98,13 +98,13 @@ def test_each_stretch_of_releases_has_its_story() -> None:
     stories = [guard_story(version) for version in ("0.5.19", "0.5.20", "0.5.21", "0.5.22")]
     assert len(set(stories)) == 4
     assert "no guard" in stories[0]
-    assert "after its forward pass" in stories[1]
+    assert "after their forward pass" in stories[1]
 
 
 def test_the_message_says_what_the_version_has(tmp_path: Path) -> None:
     result = scan_tree(lay({"requirements.txt": "sglang==0.5.20\nsglang>=0.5.10,<0.5.22\n"}, tmp_path))
     first, second = (finding for finding in result.active if finding.rule == "sglang-vulnerable-version")
-    assert "after its forward pass" in first.message
+    assert "after their forward pass" in first.message
     assert ">=0.5.10,<0.5.22" in second.message
     assert (second.outcome, second.level, second.properties["verdict"]) == ("vulnerable", "error", "admits-vulnerable")
 
