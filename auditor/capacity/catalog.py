@@ -18,7 +18,7 @@ _HERE = Path(__file__).resolve().parent
 # Words at the end of an id that name another quantization of the same architecture.
 _QUANT_WORDS = (
     (re.compile(r"[-_.]?(?:w4afp8)", re.IGNORECASE), "w4afp8"),
-    (re.compile(r"[-_.]?(?:nvfp4|fp4)(?:[-_.]?(?:v\d|mtp|dynamic))*", re.IGNORECASE), "nvfp4"),
+    (re.compile(r"[-_.]?(?:nvfp4|(?<!mx)fp4)(?:[-_.]?(?:v\d|mtp|dynamic))*", re.IGNORECASE), "nvfp4"),
     (re.compile(r"[-_.]?mxfp4", re.IGNORECASE), "mxfp4"),
     (
         re.compile(
@@ -206,6 +206,8 @@ def _shape(entry: Mapping[str, Any]) -> ModelShape:
         shape = replace(shape, parameters=Parameters(experts=total * 1e9) if moe else Parameters(dense=total * 1e9))
     elif not total and not entry.get("vocab_size") and not text_config(entry).get("vocab_size"):
         shape = replace(shape, parameters=Parameters())
+    if entry.get("since"):
+        shape = replace(shape, since=tuple(int(part) for part in entry["since"].split(".")))
     if entry.get("multimodal") and shape.vision_size is None:
         shape = replace(shape, vision_size=(24, 1024))
     return shape

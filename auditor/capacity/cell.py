@@ -70,19 +70,22 @@ def _latent(spec: LaunchSpec, element: Interval, layers: float) -> Interval:
     index = shape.index_dim + shape.index_dim / INDEX_SCALE_BLOCK * 4
     plain = exact(row * 1.0) * element
     stored = shape.kv_lora_rank + shape.kv_lora_rank / 128 * 4 + shape.rope_dim * 2
-    owners = shape.index_layers * layers / shape.layers
-    fp8 = element.high == 1.0
-    if spec.version is not None and spec.version < (0, 5, 6):
-        return plain * layers
-    if spec.version is not None and spec.version < (0, 5, 15):
-        return plain * layers + index * layers
     raw = spec.vendor != "nvidia" or (spec.capability is not None and spec.capability >= 10)
-    late = (plain if not fp8 or raw else exact(stored)) * layers + index * owners
-    if spec.version is not None and spec.version >= (0, 5, 19):
-        return late
-    if not fp8:
-        return hull(late, plain * layers + index * layers)
-    middle = exact(stored * layers + index * layers)
-    if spec.version is not None:
-        return hull(plain * layers + index * layers, late)
-    return hull(plain * layers + index * layers, middle, late, expected=(row + stored) / 2 * layers + index * layers)
+    kept = plain if element.high != 1.0 or raw else exact(stored)
+    every, owners = index * layers, index * shape.index_layers * layers / shape.layers
+    # What prices the pool, by release: the plain row without and with an index row a layer, the row as it is stored,
+    # and index rows only where a layer owns an index (`pool_configurator.py` of 0.5.14, 0.5.17 and 0.5.19).
+    bare, early, middle, late = plain * layers, plain * layers + every, kept * layers + every, kept * layers + owners
+    version = spec.version
+    if version is None:
+        without_index = [bare] if shape.since is not None and shape.since < (0, 5, 6) else []
+        return hull(*without_index, early, middle, late, expected=middle.expected)
+    if version < (0, 5, 6):
+        return bare
+    if version < (0, 5, 15):
+        return early
+    if version < (0, 5, 17):
+        return hull(early, middle)
+    if version < (0, 5, 18):
+        return middle
+    return late if version >= (0, 5, 19) else hull(middle, late)

@@ -10,7 +10,9 @@ from auditor.capacity.interval import Interval, exact, hull
 from auditor.capacity.spec import LaunchSpec, Version
 
 MIB = 2**20
-SAMPLED: tuple[Version, ...] = ((0, 4, 6), (0, 5, 3), (0, 5, 9), (0, 5, 11), (0, 5, 14), (0, 5, 19), (0, 5, 23))
+SAMPLED: tuple[Version, ...] = (
+    (0, 4, 6), (0, 4, 8), (0, 5, 1), (0, 5, 3), (0, 5, 9), (0, 5, 11), (0, 5, 14), (0, 5, 19), (0, 5, 23),
+)  # fmt: skip
 # Limit of each memory class, its chunked prefill size, its decode graph batch for tp < 4 and tp >= 4 (0.5.6 to 0.5.19).
 CLASSES = (
     (20480, 2048, 8, 8),
@@ -41,23 +43,34 @@ def static_fraction(spec: LaunchSpec, least: float = 0.0) -> tuple[Interval, str
         ]
         values = [_heuristic(spec, candidate) for candidate in near]
         return hull(*values), f"heuristic around {'.'.join(map(str, version))}"
-    values = [_heuristic(spec, candidate) for candidate in SAMPLED]
+    values = [_heuristic(spec, candidate) for candidate in possible_versions(spec)]
     starts = [value for value in values if value > least] or values  # where nothing is left the engine would not start
     return hull(*starts, expected=sorted(starts)[len(starts) // 2]), "heuristic, version unknown"
+
+
+def possible_versions(spec: LaunchSpec) -> tuple[Version, ...]:
+    """The sampled versions that a launch without a version can mean: from the last one before the engine learned the
+    model's architecture, since the change lies between the two."""
+    since = spec.shape.since
+    if since is None:
+        return SAMPLED
+    return (max(version for version in SAMPLED if version < since), *(v for v in SAMPLED if v >= since))
 
 
 def _heuristic(spec: LaunchSpec, version: Version) -> float:
     memory = spec.memory / MIB
     if version < (0, 4):
         return _by_parallelism(spec.tp)
-    if version < (0, 5):
+    if version < (0, 4, 7):
         return _memory_steps(spec, memory)
-    reserve = _reserve(spec, version, memory)
+    reserve = _reserve_by_class(spec, memory) if version < (0, 5, 2) else _reserve(spec, version, memory)
     fraction = round((memory - reserve) / memory, 3)
     if version < (0, 5, 6) and spec.shape.family == "dsa":
         fraction = 0.8
     vision = spec.shape.vision_size
-    if vision is not None and not (version >= (0, 5, 19) and spec.role == "decode"):
+    if vision is not None and version < (0, 4, 9):
+        fraction *= 0.9
+    elif vision is not None and not (version >= (0, 5, 19) and spec.role == "decode"):
         complexity = vision[0] * vision[1] ** 2 / (24 * 1024**2)
         fraction *= 0.95 * min(max(1 - 0.1 * (complexity - 1), 0.8), 1.05)
     return min(max(fraction, 0.05), 0.99)
@@ -78,6 +91,20 @@ def _memory_steps(spec: LaunchSpec, memory: float) -> float:
     if memory > 98304:
         fraction = min(fraction + 49152 * (1 - fraction) / memory, (memory - 18432) / memory)
     return fraction * 0.9 if spec.shape.vision_size else fraction
+
+
+def _reserve_by_class(spec: LaunchSpec, memory: float) -> float:
+    """0.4.8 to 0.5.1: a reserve by memory class and ranks, in MiB."""
+    ranks = spec.tp * spec.pp
+    if memory < 35 * 1024:
+        reserve = (2.8 + ranks / 10) * 1024
+    elif memory < 90 * 1024:
+        reserve = (9.5 + ranks / 2) * 1024
+    elif memory < 160 * 1024:
+        reserve = (12 + ranks / 2) * 1024
+    else:
+        reserve = 32.0 * 1024
+    return reserve + (2048 if spec.speculative else 0) + (4096 if spec.dp_attention else 0)
 
 
 def class_defaults(spec: LaunchSpec, version: Version, memory: float) -> tuple[int, int]:

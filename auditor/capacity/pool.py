@@ -20,6 +20,7 @@ from auditor.capacity.weights import weights_per_gpu
 GIB = 2**30
 ADMISSION_MARGIN = 7  # managers/tp_worker.py and utils.py: the longest accepted prompt is min(context, pool) - 7
 HEADROOM = 1.25
+HIGHEST = 0.95  # the highest fraction that public start-ups with full cards use
 Word = Literal["covers", "low-headroom", "straddles", "below", "unknown"]
 
 
@@ -49,6 +50,10 @@ def free_before_load(spec: LaunchSpec) -> Interval:
     ranks = min(spec.tp * spec.pp // max(1, spec.nodes or 1) or 1, 8)
     context = 0.65 + 0.0055 * total
     smallest = spec.smallest / GIB if spec.smallest else None
+    if spec.vendor not in ("nvidia", "amd"):
+        # an idle Ascend card shows about 3 GiB of its memory in use
+        low = (total if smallest is None else smallest) - 4.5
+        return Interval(low, max(low, total - 3.0), total - 0.5) * GIB
     if spec.vendor == "amd":
         collective = Interval(0.2, 0.75, 1.2) * (ranks if ranks > 1 else 0)
         return (Interval(total - 1.5, total - 0.9, total - 0.4) - collective) * GIB
@@ -68,6 +73,13 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
     weights = loaded if loaded is not None else Interval(0.0, free.expected * 0.5, free.high)
     fraction, source = static_fraction(spec, weights.low / free.high)
     cell = cell_bytes(spec)
+    if spec.fraction is None and fraction.low * free.low <= weights.high and weights.low < HIGHEST * free.high:
+        # under the heuristic the engine would refuse to start on some reading: what runs then has a fraction from
+        # elsewhere, of which only the ends are known
+        needed = weights.expected / free.expected
+        middle = fraction.expected if fraction.expected > needed else (min(needed, HIGHEST) + HIGHEST) / 2
+        fraction = hull(fraction, HIGHEST, expected=middle)
+        source = f"{source}, or given elsewhere: the weights may leave nothing under it"
     budget = free * fraction - weights
     assumptions = _assumptions(spec)
     if loaded is None:
@@ -96,8 +108,11 @@ def _after_states(spec: LaunchSpec, budget: Interval) -> Interval:
     if spec.max_running_requests and spec.disable_radix_cache:
         need = spec.shape.state_bytes / spec.attention_ranks * (spec.max_running_requests + 1)
         return (budget - need).at_least(0.0)
-    # a number of requests given with a small state leaves more to the pool than the share (0.5.14 and later)
-    return Interval(share.low * 0.93, share.expected, share.high * 1.03)
+    # slots are whole states and come out of the other part, so that the pool keeps its share and up to one state more;
+    # speculative decoding with few requests leaves it what their draft states do not take (`_handle_max_mamba_cache`)
+    slot = spec.shape.state_bytes / spec.attention_ranks
+    high = share.high + slot if not spec.speculative else share.high + 0.15 * (budget.high - share.high)
+    return Interval(share.low * 0.98, share.expected, max(high, share.high))
 
 
 def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:

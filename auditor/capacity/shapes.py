@@ -41,7 +41,8 @@ class ModelShape:
     """Everything that the pool arithmetic needs of a model. Layer counts are of the whole model; `state_bytes` is one
     request's linear-attention state over all layers before tensor parallelism; `token_bytes` is a measured KV size per
     token where no formula is known; `checkpoint_bytes` the size of the published weights; `vision_size`
-    the depth and width of a vision tower as the engine's memory heuristic reads them."""
+    the depth and width of a vision tower as the engine's memory heuristic reads them; `since` the first sampled engine
+    release that knows the architecture, `expert_width` the inner width of one routed expert."""
 
     family: Family
     layers: int
@@ -68,6 +69,8 @@ class ModelShape:
     checkpoint_bytes: float | None = None
     draft_layers: int = 0
     vision_size: tuple[int, int] | None = None
+    since: tuple[int, ...] | None = None
+    expert_width: int = 0
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -146,7 +149,7 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         full_layers=full,
         kv_heads=number("num_global_key_value_heads", default=kv_heads) if swa else kv_heads,
         head_dim=number("global_head_dim", default=head_dim) if swa else head_dim,
-        v_head_dim=number("v_head_dim", default=head_dim) if not lora else number("v_head_dim", default=128),
+        v_head_dim=_value_dim(text, head_dim, lora, swa),
         context=context_of(config),
         quantization=quantization_of(config),
         parameters=_parameters(text, layers, hidden, heads, kv_heads, head_dim, linear, tower),
@@ -166,7 +169,17 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         checkpoint_bytes=float(config["checkpoint_gib"]) * 2**30 if config.get("checkpoint_gib") else None,
         draft_layers=number("num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_layers"),
         vision_size=size,
+        expert_width=number("moe_intermediate_size", "expert_hidden_dim")
+        or (number("intermediate_size") if number("num_local_experts") else 0),
     )
+
+
+def _value_dim(text: Mapping[str, Any], head_dim: int, lora: int, swa: int) -> int:
+    """Width of a value head of the full-attention layers; where these have a width of their own, values share it."""
+    for name in ("v_head_dim", *(("global_head_dim",) if swa else ())):
+        if isinstance(text.get(name), int):
+            return int(text[name])
+    return 128 if lora else head_dim
 
 
 def quantization_of(config: Mapping[str, Any]) -> str:

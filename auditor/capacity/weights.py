@@ -7,7 +7,9 @@ leave embeddings, norms and, in the 4-bit expert formats, attention in 16 bits.
 
 from __future__ import annotations
 
-from auditor.capacity.interval import Interval, around, hull
+import math
+
+from auditor.capacity.interval import Interval, exact, hull
 from auditor.capacity.spec import LaunchSpec
 
 EXPERT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5625, "mxfp4": 0.53125, "int4": 0.5625, "w4afp8": 0.52}
@@ -38,21 +40,37 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
     spread = spec.tp * spec.pp  # experts are split over all ranks, by tensor or by expert parallelism
     attention_spread = spec.attention_ranks * spec.pp
     replicated_embedding = spec.dp_attention and spec.dp > 1
-    embedding = parts.embedding * 2.0 / (spec.attention_ranks if replicated_embedding else spec.tp)
-    experts = parts.experts * expert / spread
+    embedding = parts.embedding * 2.0 / spec.tp
+    if replicated_embedding:
+        # the input embedding stands whole on each attention rank, the head stays split (`enable_dp_lm_head` is off)
+        embedding = parts.embedding * (1.0 / spec.attention_ranks + 1.0 / spec.tp)
+    experts = exact(parts.experts * expert / spread)
+    if quantization in ("nvfp4", "mxfp4") and shape.expert_width:
+        # block-scaled kernels take whole tiles of 128 columns; whether the rank's share is padded depends on the kernel
+        share = shape.expert_width / (1 if spec.ep and spec.ep > 1 else spec.tp)
+        experts = hull(experts, experts * (math.ceil(share / 128) * 128 / share), expected=experts.expected)
     attention = other * ((parts.attention + parts.state) / attention_spread)
-    dense = other * (parts.dense / (attention_spread if replicated_embedding and moe else spread))
+    dense = other * (parts.dense / spread)
+    if replicated_embedding and moe and (spec.deepep or spec.ep or spec.version is None):
+        # shared experts and the first dense layers: split like the others, whole on each rank with all-to-all backends
+        whole = other * (parts.dense / attention_spread)
+        wide = (spec.ep or 1) > 8  # more than one machine: nothing but an all-to-all backend serves that
+        dense = whole if spec.deepep else hull(dense, whole, expected=(whole if wide else dense).expected)
     vision = parts.vision * 2.0 / spec.tp
-    total = attention + dense + experts + embedding + vision
+    total = attention + dense + experts + (embedding + vision)
     published = shape.checkpoint_bytes if quantization == shape.quantization else None
     # What loading adds to the tensors: scales, padding to tile sizes, buffers of the kernels. Logged weights stand 0 to
     # 8 % above the count, least for 16-bit models.
     loading = Interval(0.99, 1.01, 1.04) if quantization == "bf16" else Interval(0.99, 1.02, 1.08)
+    if spec.vendor == "amd":
+        loading = Interval(0.99, 1.04, 1.10)  # the kernels there shuffle and pad more: logged weights up to 7 % above
     total = total * loading
     if published is not None and not replicated_embedding:
         # a published size can hold tied embeddings twice; the count can miss what it does not know
-        whole = around(published / spread, 0.01, 0.05)
-        total = hull(total, whole) if parts.total and whole.expected > total.expected else whole
+        counted_by_part = parts.embedding > 0
+        whole = Interval(0.99, 1.04, 1.10) if spec.vendor == "amd" else Interval(0.99, 1.0, 1.05)
+        whole = whole * (published / spread)
+        total = hull(total, whole) if counted_by_part and whole.expected > total.expected else whole
     elif published is not None and parts.total:
         counted = parts.experts * expert + (other * (parts.attention + parts.state + parts.dense)).expected
         counted += (parts.embedding + parts.vision) * 2.0
@@ -65,5 +83,4 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         # an MTP layer of the model itself, or a small draft model of about its size
         draft = parts.draft * expert / spread if parts.draft else total.expected * 0.02
         total = total + hull(0.5 * draft, 2.5 * draft, expected=draft)
-    total = total + (hull(0.0, 0.09 * total.expected, expected=0.04 * total.expected) if spec.vendor == "amd" else 0.0)
     return (total - spec.cpu_offload_gb * 2**30).at_least(0.0)

@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     with document_stream(options.output) as stream:
         if options.format == "json":
             single = options.gpu is not None or options.gpu_memory_gib is not None
-            document: dict[str, Any] = {"schema_version": 1, **(rows[0] if single else {"model": model, "gpus": rows})}
+            document: dict[str, Any] = {"schema_version": 1, **(rows[0] if single else _over_all(model, rows))}
             json.dump(document, stream, indent=2)
             stream.write("\n")
         else:
@@ -106,6 +106,24 @@ def run(options: argparse.Namespace) -> int:
 
             write_capacity(rows, stream)
     return 0
+
+
+def _over_all(model: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """All rows, and what holds on each accelerator on which the launch can start: a verdict only where all agree."""
+    running = [row for row in rows if row["pool_tokens"] and row["pool_tokens"]["high"] > 0]
+    words = {row["verdict"] for row in running}
+    fits = {"covers", "low-headroom"}
+    document: dict[str, Any] = {"model": model, "gpu": None, "verdict": "unknown", "pool_tokens": None}
+    document["missing"] = ["the accelerator: give --gpu, or --gpu-memory-gib"]
+    if len(words) == 1 or (words and words <= fits):
+        document["verdict"] = words.pop() if len(words) == 1 else "low-headroom"
+        pools = [row["pool_tokens"] for row in running]
+        document["pool_tokens"] = {
+            "low": min(pool["low"] for pool in pools),
+            "expected": sorted(pool["expected"] for pool in pools)[len(pools) // 2],
+            "high": max(pool["high"] for pool in pools),
+        }
+    return {**document, "gpus": rows}
 
 
 def _shape(name: str) -> tuple[ModelShape | None, str, list[str]]:
