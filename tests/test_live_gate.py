@@ -19,6 +19,7 @@ PREFILL = replace(GOOD, mode="prefill")
 DECODE = replace(GOOD, mode="decode")
 PAIR = ("--prefill", "{prefill}", "--decode", "{decode}")
 FAST = ("--timeout", "2")
+SLIDING = [{"memory_usage": {"token_capacity": 4096, "token_capacity_swa": 1024}}]
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +160,7 @@ ROWS = (
         more={"max_req_input_len": 2042},
         also_undecided=("consistency",),
     ),
-    one("the limit does not fit the context", 3, "context", more={"max_req_input_len": 3000}),
+    one("the limit does not fit the context", 3, "consistency", more={"max_req_input_len": 3000}),
     # Ranks.
     one("every rank holds the context", 0, pools=(4096, 4096, 4096, 4096)),
     one("one rank is smaller than the context", 1, "pool", pools=(4096, 4096, 1024, 4096), limit=1017),
@@ -238,6 +239,29 @@ ROWS = (
         0,
         more={"dllm_algorithm": "LowConfidence", "max_req_input_len": 2010},
         limit=2009,
+    ),
+    one(
+        "a sliding-window pool that binds",
+        1,
+        "pool",
+        more={"max_req_input_len": 1018, "internal_states": SLIDING},
+        limit=1017,
+    ),
+    one(
+        "a sliding-window pool gives no context away",
+        3,
+        "context",
+        "pool",
+        max_model_len=None,
+        more={"max_req_input_len": 1018, "internal_states": SLIDING},
+    ),
+    one(
+        "a sparse host pool gives no context away",
+        3,
+        "context",
+        "pool",
+        max_model_len=None,
+        more={"enable_hisparse": True},
     ),
     # The front's limit.
     one("the front's limit is the longest prompt that is served", 0, arguments=("{prefill}", "--edge-limit", "2041")),

@@ -40,7 +40,7 @@ def judged(documents: Documents, context_length: int | None = None) -> tuple[Res
     return judge([(seen, read_worker("worker", "unknown", documents, context_length))], Criteria())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(DOCUMENTS, st.none() | DOCUMENTS, st.none() | DOCUMENTS)
 def test_any_document_is_judged_and_none_of_these_passes_by_accident(
     info: dict[str, Any], models: dict[str, Any] | None, loads: dict[str, Any] | None
@@ -55,7 +55,7 @@ def test_any_document_is_judged_and_none_of_these_passes_by_accident(
         assert worker.capacity.low >= 1.25 * worker.context
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.integers(64, 1 << 21),
     st.integers(64, 1 << 21),

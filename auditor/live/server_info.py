@@ -90,7 +90,7 @@ def read_worker(name: str, asked: Role, documents: Documents, context_length: in
     diffusion = _text(info, "dllm_algorithm") is not None
     dcp = _count(info, "dcp_size") or 1
     shards = _shards(info)
-    contexts = _contexts(info, documents.models, first_limit, reported, diffusion or dcp > 1 or shards != (1, 1))
+    contexts = _contexts(info, documents.models, first_limit, reported, _plain(info))
     if not contexts and context_length is not None:
         contexts = (("--context-length", context_length),)
     pools = [pool for pool in (reported, *ranks) if pool is not None]
@@ -238,8 +238,19 @@ def _base_models(models: Document | None) -> list[tuple[str, int | None]]:
     return found
 
 
+def _plain(info: Document) -> bool:
+    """Whether one request can use exactly the reported pool: no diffusion blocks, no context-parallel or sharded
+    pages, no sliding-window pool or sparse host pool beside it."""
+    widened = (_count(info, "dcp_size") or 1) > 1 or _shards(info) != (1, 1)
+    if widened or _text(info, "dllm_algorithm") is not None:
+        return False
+    memories = [state.get("memory_usage") for state in _states(info) or () if isinstance(state, Mapping)]
+    sliding = any(isinstance(memory, Mapping) and memory.get("token_capacity_swa") for memory in memories)
+    return not sliding and info.get("enable_hisparse") is not True
+
+
 def _contexts(
-    info: Document, models: Document | None, limit: int | None, pool: int | None, widened: bool
+    info: Document, models: Document | None, limit: int | None, pool: int | None, plain: bool
 ) -> tuple[tuple[str, int], ...]:
     found: list[tuple[str, int]] = []
     lengths = {length for _, length in _base_models(models) if length is not None}
@@ -247,8 +258,8 @@ def _contexts(
     argument = _count(info, "context_length")
     if argument is not None:
         found.append(("context_length", argument))
-    # Where the pool does not bind, the context does, and the limit is it less six. A widened pool or a diffusion model
-    # breaks the arithmetic.
-    if limit is not None and pool is not None and not widened and limit + REFUSED_BELOW_CAPACITY < pool:
+    # Where the pool does not bind, the context does, and the limit is it less six. What widens or narrows the pool (see
+    # `_plain`) breaks the arithmetic, and a direct statement is better.
+    if not found and limit is not None and pool is not None and plain and limit + REFUSED_BELOW_CAPACITY < pool:
         found.append(("max_req_input_len", limit + REFUSED_BELOW_CAPACITY))
     return tuple(found)
