@@ -22,7 +22,8 @@ from auditor.syntax.requirement_lines import normalise, read_shape
 _BLOCK = re.compile(r"^\[\[(?:packages?)\]\][ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
 _END = re.compile(r"^\[", re.MULTILINE)
 _PAIR = re.compile(r"^(name|version)[ \t]*=[ \t]*(?:\"([^\"\\\n]*)\"|'([^'\n]*)')", re.MULTILINE)
-_LOCAL = ("editable", "virtual", "directory", "path")
+_TREES = ("editable", "virtual", "directory")
+_ARCHIVE = re.compile(r"\.(?:whl|tar\.gz|zip)$")
 
 Place = tuple[str, "str | None", int, int, int, int]  # name, version, first and last offset of both, and of the version
 
@@ -101,9 +102,10 @@ def _fact(block: Mapping[str, Any], source: SourceFile, start: int, end: int) ->
     span = source.span(start, end)
     where = block.get("source")
     where = where if isinstance(where, dict) else {}
-    if any(key in where for key in _LOCAL) or isinstance(block.get("path"), str) or "directory" in block:
+    if any(key in where for key in _TREES) or where.get("type") == "directory" or "directory" in block:
         return None
-    if where.get("type") in ("directory", "file"):
+    path = where.get("path") or block.get("path")
+    if isinstance(path, str) and not _ARCHIVE.search(path):
         return None
     url, ref = _repository(block, where)
     if url is not None:

@@ -30,7 +30,11 @@ _BROKEN = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[^\]]*\])?\s*(?:=+|[<>~
 
 def read(source: SourceFile) -> Iterator[Fact | ReadError]:
     """One fact for each requirement. A line that begins like one and is none is an error of that line alone."""
-    named = bool(NAMED.search(source.path.lower()))
+    yield from read_lines(source, named=bool(NAMED.search(source.path.lower())))
+
+
+def read_lines(source: SourceFile, *, named: bool) -> Iterator[Fact | ReadError]:
+    """The same; `named` says that the text is known to be a requirements file."""
     facts: list[Fact | ReadError] = []
     for line in logical_lines(source):
         text = line.text
