@@ -16,6 +16,7 @@ from auditor.model.findings import Problem
 from auditor.model.rules import Rule
 from auditor.syntax.code_tree import CodeTree, parse, parse_matching
 
+TOO_DEEP = "nested too deeply for the code rules"
 ROUNDS = 6  # how far helpers of helpers are followed
 
 
@@ -56,7 +57,7 @@ def run_code_checks(
         if check.states is not None:
             states = check.states(rule.params)
             if states not in indexes:
-                records = _records(wanted, states, tree_of, part_of)
+                records = _records(wanted, states, tree_of, part_of, problems)
                 indexes[states] = join(records.values(), states)
             index = indexes[states]
         patterns = check.shape(rule.params, index) if check.shape is not None else None
@@ -69,8 +70,16 @@ def run_code_checks(
             if python and patterns is not None and not any(pattern.search(data) for pattern in patterns):
                 continue
             tree = tree_of(module) if patterns is None else part_of(module, patterns)
-            if tree is not None:
-                matches.extend((rule, match) for match in check.run(tree, index, rule.params))
+            if tree is None:
+                continue
+            path = module.source.path
+            try:
+                matches.extend([(rule, match) for match in check.run(tree, index, rule.params)])
+            except RecursionError:
+                problems[path, "depth"] = Problem(path, TOO_DEEP, "limit")
+            except Exception as error:  # noqa: BLE001 - a bug of ours in one file never costs the findings of the others
+                reason = f"the rule `{rule.id}` failed: {type(error).__name__}: {error}"
+                problems[path, reason] = Problem(path, reason, "internal")
     return matches, list(problems.values())
 
 
@@ -79,10 +88,17 @@ def _records(
     states: StateWords,
     tree_of: Callable[[CodeModule], CodeTree | None],
     part_of: Callable[[CodeModule, Sequence[re.Pattern[bytes]]], CodeTree | None],
+    problems: dict[tuple[str, str], Problem],
 ) -> dict[str, FileRecord]:
     """The records that the index needs: first the files that define a terminal predicate, then those that write or read
     the fields found there, and those that define the enumerations which tests name."""
     records: dict[str, FileRecord] = {}
+
+    def note(key: str, path: str, tree: CodeTree) -> None:
+        try:
+            records[key] = record(tree, states)
+        except RecursionError:
+            problems[path, "depth"] = Problem(path, TOO_DEEP, "limit")
 
     def add(patterns: Sequence[re.Pattern[bytes]]) -> None:
         for module in modules:
@@ -91,7 +107,7 @@ def _records(
             if path not in records and (not python or any(pattern.search(data) for pattern in patterns)):
                 tree = tree_of(module)
                 if tree is not None:
-                    records[path] = record(tree, states)
+                    note(path, path, tree)
 
     add(index_shapes(states))
     shapes, member = admit_shapes(states)[1:], enum_names(states)
@@ -117,5 +133,5 @@ def _records(
                 continue
             tree = part_of(module, (pattern,))
             if tree is not None:
-                records[f"{path}#{turn}"] = record(tree, states)
+                note(f"{path}#{turn}", path, tree)
     return records

@@ -57,7 +57,8 @@ def _read(method: FunctionNode, params: SlotParams) -> ast.AST | None:
             read = _given(node.value, handles, aliases, params)
             if read is not None:
                 return read
-        if isinstance(node, ast.Call) and last_name(node.func) in COPYING:
+        # A private method that copies moves pages inside of the pool; one that returns them is how they get out.
+        if isinstance(node, ast.Call) and last_name(node.func) in COPYING and not method.name.startswith("_"):
             for part in [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]:
                 read = _given(part, handles, aliases, params)
                 if read is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from auditor.checks.base import Match
-from auditor.checks.code_atoms import Atom
+from auditor.checks.code_atoms import Atom, returned
 from auditor.checks.code_checks import admit_shapes
 from auditor.checks.code_flow import Admission, Walker
 from auditor.checks.code_index import CodeIndex, EnumRecord, Split
@@ -15,7 +15,7 @@ from auditor.checks.code_params import AdmitParams
 from auditor.checks.code_words import Words
 from auditor.model.facts import Related
 from auditor.model.findings import Confidence
-from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, imports, scopes
+from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, imports, positional, scopes
 
 _ASIDE_PATHS = re.compile(
     r"(^|/)(tests?|testing|benchmarks?|examples?|simulat\w*|observability|metrics|telemetry|debug\w*)(/|$)|(^|/)(test_|bench)[^/]*$|_test\.\w+$"
@@ -35,20 +35,35 @@ def _outer(tree: CodeTree) -> list[Scope]:
     return [scope for scope in scopes(tree) if not scope.inside]
 
 
+def _asking(tree: CodeTree, shapes: tuple[re.Pattern[bytes], ...]) -> frozenset[bytes]:
+    """The one-line predicates of a file that test a parameter."""
+    return frozenset(
+        scope.node.name.encode()
+        for scope in scopes(tree)
+        if positional(scope.node)
+        and returned(scope.node) is not None
+        and any(shape.search(tree.text(scope.node)) for shape in shapes)
+    )
+
+
 def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match]:
     """The guarded admissions of one file."""
     if _ASIDE_PATHS.search(tree.source.path):
         return
+    shapes = admit_shapes(params.states)
+    asking = _asking(tree, shapes)
+    if asking and tree.rest is not None:
+        # A small predicate answers for its callers, and they stand elsewhere in the file.
+        tree = tree.whole() or tree
     helpers: dict[str, FunctionNode] = {}
     for scope in scopes(tree):
         helpers.setdefault(scope.node.name, scope.node)
     best: dict[tuple[int, int], tuple[Atom, Admission, Verdict, Scope]] = {}
-    shapes = admit_shapes(params.states)
     for scope in _outer(tree):
         if params.admits.stands_by(scope.node.name):
             continue
         text = tree.text(scope.node)
-        if not any(shape.search(text) for shape in shapes):
+        if not any(shape.search(text) for shape in shapes) and not any(name in text for name in asking):
             continue
         for admission in Walker(params.states, params.admits, helpers).run(scope.node):
             for atom, verdict in judge(admission, tree, index, params):

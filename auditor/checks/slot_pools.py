@@ -50,12 +50,15 @@ def gives_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
             for target in targets:
                 if isinstance(target, ast.Name) and value is not None and mentions(value, carried):
                     carried.add(target.id)
-                path = path_of(target)
+                # An array used as a stack: `free[top++] = slot`.
+                row = isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice)
+                path = path_of(target.value) if isinstance(target, ast.Subscript) and row else path_of(target)
                 if path is None or value is None or not is_free_list(path, params):
                     continue
                 grows = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and _is_items(value)
                 joined = not isinstance(node, ast.AugAssign) and _joins(value, path)
-                if (grows or joined) and mentions(value, carried):
+                pushed = row and isinstance(value, ast.Name) and not mentions(target, carried)
+                if (grows or joined or pushed) and mentions(value, carried):
                     found.append(GiveBack(node, path, frozenset(carried)))
         elif isinstance(node, ast.Call):
             name = "_".join(words(last_name(node.func)))
@@ -64,6 +67,8 @@ def gives_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
             if name == "heappush" and len(arguments) == 2:
                 container, arguments = arguments[0], arguments[1:]
             path = path_of(container) if container is not None else None
+            if name == "return" and path is not None and path.endswith("Pool.Shared"):
+                path = path.removesuffix(".Shared")  # `ArrayPool<byte>.Shared.Return(buffer)`
             if name not in STORES or path is None or not is_free_list(path, params):
                 continue
             if any(mentions(argument, carried) for argument in arguments):
@@ -144,6 +149,10 @@ def _is_wipe(node: ast.Call, handles: frozenset[str], params: SlotParams) -> boo
         return False
     if not parts.isdisjoint(params.wiping) and not _own_list(receiver, params):
         return True
+    for entry in node.keywords:  # `Return(buffer, clearArray: true)`
+        asked = entry.arg is not None and not word_set(entry.arg).isdisjoint(params.wiping)
+        if asked and isinstance(entry.value, ast.Constant) and entry.value.value is True:
+            return True
     return name in ("pop", "popitem", "discard", "remove", "try_remove", "TryRemove", "Remove") and not _own_list(
         receiver, params
     )

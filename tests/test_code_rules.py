@@ -1,0 +1,217 @@
+"""The code rules on small cases: each marked line is found and nothing else; the near misses beside them stay quiet."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from auditor.checks import CHECKS
+from auditor.checks.base import CodeCheck
+from auditor.checks.code_run import run_code_checks
+from auditor.model.facts import CodeModule
+from auditor.model.findings import Problem
+from auditor.model.rules import Rule
+from auditor.model.spans import SourceFile
+from auditor.rulebook import load_rules
+from tests.trees import ROOT, SHARED
+
+CODE_RULES = tuple(
+    rule for rule in load_rules() if isinstance(next(check for check in CHECKS if check.name == rule.check), CodeCheck)
+)
+SLOTS = {"admit-on-negative-state", "release-without-invalidation", "handle-read-without-generation"}
+LANGUAGES = {".py": "python", ".cs": "csharp"}
+Found = list[tuple[str, int, str, str]]
+
+
+def cases(folder: Path) -> list[object]:
+    files = sorted(path for path in folder.rglob("*") if path.suffix in LANGUAGES)
+    return [pytest.param(path, id=f"{path.parent.name}/{path.name}") for path in files]
+
+
+def module(path: str, text: str) -> CodeModule:
+    source = SourceFile(path, text)
+    return CodeModule(source, LANGUAGES[Path(path).suffix], source.span(0, 0))
+
+
+def findings(modules: list[CodeModule], rules: tuple[Rule, ...] = CODE_RULES) -> tuple[Found, list[Problem]]:
+    matches, problems = run_code_checks(modules, rules, 1)
+    found = [
+        (match.span.path, match.span.start.line, rule.id, match.confidence or rule.confidence)
+        for rule, match in matches
+        if match.outcome != "split"
+    ]
+    return sorted(found), problems
+
+
+def judged(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    marks = [
+        (number, match.group(1))
+        for number, line in enumerate(text.splitlines(), 1)
+        if (match := re.search(r"expect: ([a-z-]+)", line))
+    ]
+    rules = {rule for _, rule in marks} or ({path.parent.name} if path.suffix == ".py" else SLOTS)
+    found, problems = findings([module(path.name, text)])
+    assert [(line, rule) for _, line, rule, _ in found if rule in rules] == marks
+    assert problems == []
+
+
+@pytest.mark.parametrize("path", cases(ROOT / "fixtures" / "code"))
+def test_marked_lines_are_found_and_the_near_misses_are_quiet(path: Path) -> None:
+    judged(path)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared material is not at hand: its snippets are not judged")
+@pytest.mark.parametrize("path", cases(SHARED / "truth" / "snippets") if SHARED.is_dir() else [])
+def test_shared_snippets(path: Path) -> None:
+    judged(path)
+
+
+REQUEST = """class Req:
+    def __init__(self):
+        self.finished_reason = None
+        self.to_finish = None
+
+    def set_finish_with_abort(self, message):
+        self.to_finish = message
+
+    def finished(self):
+        return self.finished_reason is not None
+
+    def update(self):
+        if self.to_finish:
+            self.finished_reason = self.to_finish
+"""
+
+
+def test_the_proof_of_a_door_may_stand_in_other_files() -> None:
+    doors = (
+        "from req import Req\n\n\nclass PrefillQueue:\n    def add(self, req: Req):\n        self.queue.append(req)\n"
+    )
+    found, _ = findings([module("req.py", REQUEST), module("queue.py", doors)])
+    assert found == [("queue.py", 6, "split-verdict", "high")]
+
+
+def test_a_helper_of_a_helper_in_a_third_file_guards_the_door() -> None:
+    helpers = "def is_aborted(req):\n    return req.to_finish is not None\n\n\n"
+    helpers += "def is_refused(req):\n    return is_aborted(req)\n"
+    doors = (
+        "from req import Req\nfrom helpers import is_refused\n\n\nclass PrefillQueue:\n    def add(self, req: Req):\n"
+        "        if is_refused(req):\n            return\n        self.queue.append(req)\n"
+    )
+    found, _ = findings([module("req.py", REQUEST), module("queue.py", doors), module("helpers.py", helpers)])
+    assert found == []
+
+
+def test_a_flag_that_another_class_writes_is_a_second_verdict() -> None:
+    request = REQUEST.replace("def set_finish_with_abort(self, message):\n        self.to_finish = message", "pass")
+    request = request.replace("    pass\n", "")
+    writer = "class Desk:\n    def abort(self, req):\n        req.to_finish = 'aborted'\n"
+    door = "class Pool:\n    def fill(self, req):\n        if not req.finished():\n            self.pool.reserve(req)\n"
+    found, _ = findings([module("a.py", request), module("b.py", writer), module("c.py", door)])
+    assert found == [("c.py", 3, "admit-on-negative-state", "high")]
+
+
+def test_an_enumeration_of_a_dependency_is_known_by_its_import() -> None:
+    code = (
+        "from vllm.v1.request import RequestStatus\n\n\nclass Connector:\n    def request_finished(self, request):\n"
+        "        if request.status == RequestStatus.FINISHED_ABORTED:\n            return\n"
+        "        self.sends.add(request.request_id)\n"
+    )
+    assert findings([module("connector.py", code)])[0] == [("connector.py", 6, "admit-on-negative-state", "high")]
+    other = code.replace("vllm.v1.request", "somewhere.else_")
+    assert findings([module("connector.py", other)])[0] == []
+
+
+def test_only_the_part_of_a_large_file_that_matters_is_parsed_and_lines_stay_true() -> None:
+    filler = "".join(f"\n\ndef filler_{n}(x):\n    return [x, {n}]\n" for n in range(200))
+    text = filler + '\n\nTEXT = """\nclass Fake:\n    def release(self, i):\n        self.free.append(i)\n"""\n'
+    text += "\n\nclass Pool:\n    def release(self, i):\n        self.free_slots.append(i)\n" + filler
+    line = text.split("self.free_slots.append")[0].count("\n") + 1
+    assert findings([module("pool.py", text)])[0] == [("pool.py", line, "release-without-invalidation", "medium")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "print 'old'\n\n\nclass P:\n    def release(self, i):\n        self.free.append(i)\n", id="Python 2"
+        ),
+        pytest.param("{% if x %}\nclass P:\n    def release(self, i):\n        self.free.append(i)\n", id="template"),
+    ],
+)
+def test_a_file_that_cannot_be_parsed_is_a_problem_with_a_line(text: str) -> None:
+    found, problems = findings([module("old.py", text)])
+    assert found == []
+    assert [(problem.path, problem.kind, problem.span is not None) for problem in problems] == [
+        ("old.py", "unread", True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("    return " + "not " * 1000 + "job.finished()\n", id="operators"),
+        pytest.param("    return " + "(" * 1000 + "1" + ")" * 1000 + "\n", id="brackets"),
+        pytest.param(
+            "".join("    " * (n + 1) + "if job.finished():\n" for n in range(90)) + "    " * 91 + "pass\n", id="blocks"
+        ),
+        pytest.param("    return job" + ".a" * 5000 + ".finished()\n", id="attributes"),
+        pytest.param(
+            "    if job.finished():\n        pass\n" + "    elif job.finished():\n        pass\n" * 800, id="elif"
+        ),
+    ],
+)
+def test_deep_nesting_is_bounded(body: str) -> None:
+    text = "class P:\n  def release(self, i):\n    self.free.append(i)\n\n\ndef f(job, queue):\n" + body
+    _, problems = findings([module("deep.py", text)])
+    assert all(problem.kind in ("limit", "unread") for problem in problems)
+
+
+def test_a_function_of_ten_thousand_lines_takes_seconds_at_most() -> None:
+    lines = "".join(f"    if job{n}.finished():\n        return\n    queue.append(job{n})\n" for n in range(3400))
+    found, problems = findings([module("long.py", "def fill(queue):\n" + lines)], CODE_RULES[:1])
+    assert problems == []
+    assert len(found) == 3400
+
+
+VERSIONS = [
+    ("0.5.11", True),
+    ("0.5.19", True),
+    ("0.5.20", True),
+    ("0.5.21", False),
+    ("0.5.22", False),
+    ("0.5.23", False),
+]
+DOORS = {"PrefillBootstrapQueue.add", "DecodePreallocQueue.add"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "open_doors"), VERSIONS)
+def test_both_doors_of_the_engine_are_found_and_none_once_they_are_guarded(
+    version: str, open_doors: bool, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
+    done = subprocess.run(
+        [*command, "-d", str(tmp_path), f"sglang=={version}"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"sglang {version} could not be downloaded, so the doors were NOT checked: {done.stderr[-200:]}")
+    wheel = next(tmp_path.glob("*.whl"))
+    tree = tmp_path / "tree"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tree, [name for name in archive.namelist() if name.endswith(".py")])
+    modules = [
+        module(str(path.relative_to(tree)), path.read_bytes().decode("utf-8", "replace"))
+        for path in sorted(tree.rglob("*.py"))
+    ]
+    matches, _ = run_code_checks(modules, tuple(rule for rule in CODE_RULES if rule.id == "split-verdict"), 1)
+    found = {match.scope for _, match in matches if match.outcome == "unguarded-door" and match.confidence == "high"}
+    shutil.rmtree(tree)
+    assert found == (DOORS if open_doors else set())
