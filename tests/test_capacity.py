@@ -10,8 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from auditor.capacity.catalog import base_name, find_gpu, find_model, gpus, models
-from auditor.capacity.fraction import possible_versions
+from auditor.capacity.check import problems
+from auditor.capacity.fraction import possible_versions, static_fraction
 from auditor.capacity.pool import estimate_pool, longest_admitted, verdict
+from auditor.capacity.remedies import remedies
 from auditor.capacity.spec import LaunchSpec, version_of
 from auditor.cli import main
 
@@ -178,3 +180,58 @@ def test_versions() -> None:
     assert version_of("v0.5.10.post1") == (0, 5, 10)
     assert version_of("0.5.19rc1") == (0, 5, 19)
     assert version_of("latest") is None
+
+
+def test_the_catalogues_agree_with_themselves() -> None:
+    assert problems() == []
+    assert len(models()) >= 150
+
+
+def test_what_would_make_the_incident_fit_is_tried() -> None:
+    spec = spec_of("zai-org/GLM-5.3-FP8", "H200", tp=8, kv_dtype="fp8_e4m3", fraction=0.9, version=(0, 5, 19))
+    found = list(remedies(spec, 1_048_576, 1.25, gpus().values()))
+    assert [one.works for one in found] == [True, False, True, True]
+    assert found[0].change.startswith("--context-length ")
+    assert found[1].change.startswith("no fraction: all memory that the weights leave holds ")
+    assert found[1].verdict == "below"
+    assert found[2].change == "--tp-size 16"
+    assert found[3].change.endswith(" instead")
+    assert all(one.verdict in ("covers", "low-headroom") for one in found if one.works)
+
+
+def test_nothing_is_proposed_where_the_pool_covers() -> None:
+    spec = spec_of("Qwen/Qwen3-8B", "H200", version=(0, 5, 19))
+    assert list(remedies(spec, 40_960, 1.25, gpus().values())) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "row"),
+    [
+        # sgl-project/sglang#30531: 55,225 bytes with an index row a layer, 47,702 where only owners have one
+        ((0, 5, 14), 78 * 576 + 78 * 132),
+        ((0, 5, 17), 78 * 576 + 78 * 132),
+        ((0, 5, 19), 78 * 576 + 21 * 132),
+    ],
+)
+def test_index_rows_by_release(version: tuple[int, ...], row: int) -> None:
+    spec = spec_of("zai-org/GLM-5.2-FP8", "B200", tp=4, kv_dtype="fp8_e4m3", version=version)
+    cell = estimate_pool(spec).cell
+    assert cell.low == cell.high == row
+
+
+def test_default_fractions_by_release() -> None:
+    # server_args.py: 0.4.8 to 0.5.1 keep (2.8 + ranks / 10) GiB on cards below 35 GiB and 32 GiB above 160
+    small, large = spec_of("Qwen/Qwen3-0.6B", "RTX 5080"), spec_of("deepseek-ai/DeepSeek-R1", "B200", tp=8)
+    assert static_fraction(replace(small, version=(0, 4, 10)))[0].expected == pytest.approx(0.818, abs=0.001)
+    assert static_fraction(replace(large, version=(0, 5, 1)))[0].expected == pytest.approx(0.821, abs=0.001)
+
+
+def test_without_an_accelerator_only_what_holds_on_all_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capacity", "--model", "Qwen/Qwen2.5-0.5B-Instruct", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] in ("covers", "low-headroom")
+    assert len(document["gpus"]) == len(gpus())
+    assert main(["capacity", "--model", "zai-org/GLM-5.2-FP8", "--tp-size", "8", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "unknown"
+    assert "--gpu" in document["missing"][0]

@@ -49,6 +49,9 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         # block-scaled kernels take whole tiles of 128 columns; whether the rank's share is padded depends on the kernel
         share = shape.expert_width / (1 if spec.ep and spec.ep > 1 else spec.tp)
         experts = hull(experts, experts * (math.ceil(share / 128) * 128 / share), expected=experts.expected)
+    if moe and not parts.embedding and quantization in ("nvfp4", "mxfp4", "int4", "w4afp8"):
+        # only the total is known: between all of it and nine tenths of it are experts, the rest stays in 16 bits
+        experts = hull(experts, experts * (0.9 + 0.1 * 2.0 / expert), expected=experts.expected * 1.1)
     attention = other * ((parts.attention + parts.state) / attention_spread)
     dense = other * (parts.dense / spread)
     if replicated_embedding and moe and (spec.deepep or spec.ep or spec.version is None):

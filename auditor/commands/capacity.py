@@ -9,6 +9,7 @@ from typing import Any
 
 from auditor.capacity.catalog import Gpu, find_gpu, find_model, gpus
 from auditor.capacity.pool import PoolEstimate, estimate_pool, longest_admitted, verdict
+from auditor.capacity.remedies import remedies
 from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.capacity.spec import LaunchSpec, version_of
 from auditor.commands.common import add_output, document_stream
@@ -200,12 +201,18 @@ def _row(
         return row
     estimate = estimate_pool(spec)
     row.update(
-        pool_tokens={key: int(getattr(estimate.tokens, key)) for key in ("low", "expected", "high")},
+        pool_tokens=_tokens(estimate),
         longest_admitted_tokens=longest_admitted(estimate.tokens.expected, context),
         verdict=verdict(estimate.tokens, context, options.headroom),
         breakdown=_breakdown(spec, estimate),
         assumptions=[*notes, *estimate.assumptions],
     )
+    single = options.gpu is not None or options.gpu_memory_gib is not None
+    if single and context is not None:
+        row["remedies"] = [
+            {"change": one.change, "works": one.works, "verdict": one.verdict, "pool_tokens": _tokens(one.pool)}
+            for one in remedies(spec, context, options.headroom, gpus().values())
+        ]
     if options.gpu and gpu is None:
         row["assumptions"].append(
             f"`{options.gpu}` is not in the catalogue: taken for a CUDA device of the given memory"
@@ -213,6 +220,10 @@ def _row(
     if context is None:
         row["missing"].append("the context length: neither a flag nor the model's configuration gives it")
     return row
+
+
+def _tokens(estimate: PoolEstimate) -> dict[str, int]:
+    return {key: int(getattr(estimate.tokens, key)) for key in ("low", "expected", "high")}
 
 
 def _breakdown(spec: LaunchSpec, estimate: PoolEstimate) -> dict[str, Any]:

@@ -67,8 +67,14 @@ def _one(row: dict[str, Any], stream: TextIO) -> None:
         stream.write("\n  assumed\n")
         for line in row["assumptions"]:
             stream.write(f"  - {line}\n")
-    for line in row.get("fits", ()):
-        stream.write(f"  {line}\n")
+    if row.get("remedies"):
+        stream.write("\n  what would make it fit\n")
+        for one in row["remedies"]:
+            tokens = one["pool_tokens"]
+            if one["works"]:
+                stream.write(f"  + {one['change']:<34} {tokens['low']:,} to {tokens['high']:,}: {one['verdict']}\n")
+            else:
+                stream.write(f"  - {one['change']}\n")
 
 
 def _bar(parts: Sequence[tuple[float, str]], total: float) -> str:
