@@ -184,3 +184,19 @@ def test_a_tree_says_its_images_where_they_are_to_be_changed(name: str, tmp_path
         got.append((finding.span.path, source.slice(finding.span), value, related))
     assert got == expected
     assert [problem for problem in result.problems if problem.kind == "internal"] == []
+
+
+def test_a_launch_finds_the_configuration_of_its_model(tmp_path: Path) -> None:
+    config = '{"num_hidden_layers": 2, "max_position_embeddings": 4096}'
+    files = {
+        "deploy/models/a/config.json": config,
+        "deploy/a.sh": "python3 -m sglang.launch_server --model-path ./models/a\n",
+        "b/config.json": config.replace("4096", "8192"),
+        "b.sh": "python3 -m sglang.launch_server --model-path /opt/x/b\n",
+        "c.sh": "python3 -m sglang.launch_server --model-path Qwen/b2\n",
+    }
+    facts = scan_tree(lay(files, tmp_path)).facts
+    named = {model.model: model.values["max_position_embeddings"] for model in facts.models if model.model}
+    assert named == {"./models/a": 4096, "/opt/x/b": 8192}
+    shown = {launch.span.path: [related.span.path for related in launch.related] for launch in facts.launches}
+    assert shown == {"deploy/a.sh": ["deploy/models/a/config.json"], "b.sh": ["b/config.json"], "c.sh": []}

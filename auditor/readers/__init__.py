@@ -131,6 +131,15 @@ READERS: tuple[Reader, ...] = (
         "what functions, modules and `for` expressions compute",
     ),
     Reader(
+        "model-config",
+        "auditor.readers.model_config",
+        ("config.json",),
+        "A model's `config.json`",
+        "context length, layers, heads, for the launches that name its folder",
+        "weights, tokenizers, code beside it",
+        needles=(b"num_hidden_layers", b'"n_layer"'),
+    ),
+    Reader(
         "json-other",
         "auditor.readers.json_other",
         ("*.json", "*.jsonc", "*.json5"),

@@ -63,6 +63,7 @@ _SHELLISH = re.compile(
     r"sglang|sgl-project|lmsysorg|docker\s+(?:run|pull|build)|srun|pip3?\s+install|git\s+clone", re.IGNORECASE
 )
 _NEAR = re.compile(r"sglang|sgl-dev|\$|\{\{|\*", re.IGNORECASE)
+_VERSION_IN_NAME = re.compile(r"[:=@]|\d+\.\d+")
 _COMMAND_KEY = re.compile(
     r"command|cmd|script|run|install|setup|exec|shell|hook|start|user_?data|init|entry", re.IGNORECASE
 )
@@ -202,6 +203,8 @@ class Reading:
         if nodes is not None:
             context = replace(context, nodes=nodes)
         name = node.text("name")
+        if name and (is_image_key(key) or _VERSION_IN_NAME.search(name)):
+            name = None  # a scope is a part of what a finding is: it holds no version
         names = around.names
         if name and key.lower() not in ("env", "ports", "volumes", "volumemounts", "metadata"):
             names = (*names, name) if not names or names[-1] != name else names

@@ -16,6 +16,7 @@ def resolve(facts: FactSet, sources: Mapping[str, SourceFile]) -> FactSet:
     from auditor.resolve.constraints import apply_constraints
     from auditor.resolve.helm_values import join_charts
     from auditor.resolve.kustomize_images import apply_overlays
+    from auditor.resolve.model_link import link_models
     from auditor.resolve.variables import fill_variables
 
     facts = join_charts(facts, sources)
