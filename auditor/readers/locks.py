@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from auditor.errors import ReadError
 from auditor.model.facts import Fact, PackageReference
@@ -124,11 +124,13 @@ def _fact(block: Mapping[str, Any], source: SourceFile, start: int, end: int) ->
 def _repository(block: Mapping[str, Any], where: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Address and ref of a package that is locked to a source repository; the tag where it names one."""
     if isinstance(where.get("git"), str):  # uv: address?tag=v1#commit
-        parts = urlsplit(where["git"])
-        asked = parse_qs(parts.query)
+        # cut by hand: urlsplit refuses odd hosts, and only what stands behind the address matters
+        address, _, fragment = where["git"].partition("#")
+        address, _, query = address.partition("?")
+        asked = parse_qs(query)
         ref = next((asked[key][0] for key in ("tag", "rev", "branch") if key in asked), None)
         tag = asked.get("tag", [None])[0]
-        return where["git"].split("?", 1)[0].split("#", 1)[0], tag or parts.fragment or ref
+        return address, tag or fragment or ref
     if where.get("type") == "git":  # Poetry
         return str(where.get("url")), _ref(where.get("reference"), where.get("resolved_reference"))
     if isinstance(block.get("git"), str):  # PDM

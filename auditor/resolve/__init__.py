@@ -25,7 +25,7 @@ def resolve(facts: FactSet, sources: Mapping[str, SourceFile]) -> FactSet:
         facts = fill_variables(facts, sources)
         if facts == before:
             break
-    return apply_overlays(_without_definitions(apply_constraints(facts)), sources)
+    return link_models(apply_overlays(_without_definitions(apply_constraints(facts)), sources))
 
 
 def _without_definitions(facts: FactSet) -> FactSet:
