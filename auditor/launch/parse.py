@@ -40,6 +40,9 @@ class LaunchContext:
     variables: Mapping[str, Definition] = field(default_factory=dict)
 
 
+SECRETS = frozenset({"api-key", "admin-api-key", "ssl-keyfile-password"})
+"""Options whose value is kept out of every report."""
+
 SERVERS: Mapping[str, str] = {
     "sglang.launch_server": "sglang.launch_server",
     "sglang.srt.entrypoints.http_server": "sglang.launch_server",
@@ -225,6 +228,8 @@ def read_flags(
             value = True if not values else typed_value(_joined(values), kind)
         end = values[-1].span if values else word.span
         span = _cover(word.span, end)
+        if meaning.name in SECRETS:
+            value = "(secret)"
         flags.pop(meaning.name, None)
         flags[meaning.name] = Flag(meaning.name, value, span, spelling)
         if meaning.problem:

@@ -22,6 +22,8 @@ from auditor.syntax.shell_values import Fragment, Scope, ShellWord, flatten, kno
 from auditor.syntax.shell_words import Assignment, Command, commands
 from auditor.syntax.words import Word
 
+MAX_EXPORTS = 400
+"""How many exported names one launch is told of."""
 MAX_NESTING = 12
 """How many scripts may stand in each other (`bash -c "ssh host 'bash -c ...'"`)."""
 
@@ -169,16 +171,13 @@ def _heredoc_facts(command: Command, state: _State, scope: Scope) -> Iterator[Fa
 
 def _word_facts(words: list[Word], state: _State, scope: Scope, command: Command | None) -> Iterator[Fact]:
     """Facts of one command. Its wrappers are taken off first; what they set goes into the environment."""
-    context = state.context
-    env: dict[str, Flag] = dict(context.env)
+    given: dict[str, Flag] = {}
     if command is not None:
-        _add_exports(env, scope, state.source)
         for assignment in command.assignments:
-            env[assignment.name] = Flag(assignment.name, assignment.word.value, assignment.span, assignment.name)
-    words = _unwrapped(words, env)
+            given[assignment.name] = Flag(assignment.name, assignment.word.value, assignment.span, assignment.name)
+    words = _unwrapped(words, given)
     if not words:
         return
-    context = replace(context, env=env)
     program = words[0].text.rpartition("/")[2]
     if program in _SILENT or (_TALKS.search(program) and program != "run"):
         return
@@ -188,6 +187,12 @@ def _word_facts(words: list[Word], state: _State, scope: Scope, command: Command
     if program == "git":
         state.checkouts.git(words)
         return
+    context = state.context
+    if program in _SHELLS or program in _RUNS_TEXT or any("sglang" in word.text for word in words):
+        env = dict(context.env)
+        if command is not None:
+            _add_exports(env, scope)
+        context = replace(context, env={**env, **given})
     yield from install_facts(words, state.source, context.scope)
     run = run_of(program, words, state.source, context)
     if run is not None:
@@ -222,8 +227,9 @@ def _within(launch: EngineLaunch, words: Sequence[Word], command: Command | None
     return replace(launch, span=Span(own.path, launch.span.start, max(end, launch.span.start)))
 
 
-def _add_exports(env: dict[str, Flag], scope: Scope, source: SourceFile) -> None:
-    for name in scope.exported:
+def _add_exports(env: dict[str, Flag], scope: Scope) -> None:
+    """Put what the text exports so far, and the engine reads, into an environment."""
+    for name in list(scope.exported)[:MAX_EXPORTS]:
         if not engine_environment(name):
             continue
         binding = scope.current(name)
@@ -279,6 +285,9 @@ def _nested_facts(words: Sequence[Word], program: str, state: _State, scope: Sco
         if after_c or wrapped or (index and program in _RUNS_TEXT) or (index and _COMMAND_START.match(text.text)):
             if shell in ("-f", "--filter", "--format", "-m") and not after_c:
                 continue
+            scope.budget -= len(text.text) // 32  # the same long text may be run many times
+            if scope.budget <= 0:
+                return
             yield from _text_facts(text, state, scope)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from auditor.errors import ReadError
 from auditor.syntax.mapped import Mapped
@@ -36,8 +37,7 @@ KUBERNETES = Dialect(paren_variables=True)
 MAKEFILE = Dialect(paren_variables=True, make=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """Text that means itself; `offsets[i]` is the file offset of `text[i]`."""
 
     text: str
@@ -45,8 +45,7 @@ class Literal:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """`$NAME`, `${NAME<operator>argument}`, `$(NAME)` or `{{ NAME }}`. `array` says how it spreads: `@` or `*` for
     `${NAME[@]}`, empty otherwise; `written` is the text as it stands, `start` and `end` its file offsets."""
 
@@ -154,6 +153,7 @@ class _Lexer:
     at: int = 0
     depth: int = 0
     count: int = 0
+    backquote: bool = False
     pending: list[Redirect] = field(default_factory=list)
 
     def offset(self, index: int) -> int:
@@ -175,6 +175,13 @@ class _Lexer:
 
     def tokens(self, closing: str = "") -> list[Token]:
         """Tokens up to the unmatched `closing` character (which is consumed) or the end of the text."""
+        outer, self.backquote = self.backquote, closing == "`"
+        try:
+            return self.tokens_until(closing)
+        finally:
+            self.backquote = outer
+
+    def tokens_until(self, closing: str) -> list[Token]:
         self.deeper()
         text, length = self.mapped.text, len(self.mapped.text)
         found: list[Token] = []
@@ -327,6 +334,8 @@ class _Lexer:
                 else:
                     pieces.append(self.dollar(False))
             elif char == "`":
+                if self.backquote:
+                    break
                 pieces.append(self.backquoted(False))
             elif char == "#" and self.at > start:
                 pieces.append(self.literal(self.at, self.at + 1, False))
@@ -404,6 +413,8 @@ class _Lexer:
             elif char == "$":
                 pieces.append(self.dollar(True))
             elif char == "`":
+                if self.backquote:
+                    break
                 pieces.append(self.backquoted(True))
             elif template := _TEMPLATE.match(text, self.at):
                 pieces.append(self.template(template, True))
@@ -412,7 +423,8 @@ class _Lexer:
                 self.at += 1
         if not pieces:
             pieces.append(Literal("", (), True))
-        self.at = min(self.at + 1, length)
+        if not (self.backquote and text.startswith("`", self.at)):
+            self.at = min(self.at + 1, length)
         self.depth -= 1
         return pieces
 
@@ -521,6 +533,8 @@ class _Lexer:
             elif char == "$":
                 argument.append(self.dollar(quoted))
             elif char == "`":
+                if self.backquote:
+                    break
                 argument.append(self.backquoted(quoted))
             else:
                 argument.append(self.literal(self.at, self.at + 1, quoted))

@@ -7,6 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from auditor.model.facts import Definition, Hole, Unresolved, Value
 from auditor.model.spans import SourceFile, Span
@@ -16,23 +17,31 @@ from auditor.syntax.words import Word
 
 MAX_TEXT = 200_000
 """How long a text may grow by expansion, in characters; past it variables are left as holes."""
-MAX_FIELDS = 20_000
-"""How many words one expansion may give."""
+MAX_FIELDS = 4_000
+"""How many words one array or expansion may have."""
+MAX_EXPANDED = 40_000
+"""How many words all expansions of one text may give together; past it variables stay whole."""
+MAX_WEIGHT = 8_000
+"""How large the default of a variable may be: fragments, and 32 characters count as one; past it it is not known."""
+MAX_DEPTH = 16
+"""How deep defaults may stand in each other."""
 
 Branch = tuple[tuple[int, int, bool | None], ...]
 """The conditional arms around a place, outermost first: block, arm, and whether the arm is taken (`None`: unknown)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(NamedTuple):
     """A piece of an evaluated word: literal text, or a hole with its text as written. `offsets` are file offsets of the
-    characters of `text`; `inner` is what the hole's default is made of."""
+    characters of `text`; `inner` is what the hole's default is made of; `weight` and `depth` are its size and how deep
+    defaults stand in each other."""
 
     text: str
     offsets: Sequence[int]
     quoted: bool = False
     hole: Hole | None = None
     inner: tuple[Fragment, ...] | None = None
+    weight: int = 1
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,8 @@ def mapped_of(fragments: Iterable[Fragment]) -> Mapped:
 
 def value_of(fragments: Sequence[Fragment]) -> Value:
     """The value of a word: text, or `Unresolved` as soon as one fragment is a hole."""
+    if len(fragments) == 1 and fragments[0].hole is None:
+        return fragments[0].text
     if all(fragment.hole is None for fragment in fragments):
         return "".join(fragment.text for fragment in fragments)
     parts: list[str | Hole] = []
@@ -137,6 +148,8 @@ class Scope:
         self.exported: dict[str, None] = {}
         self.branch: Branch = ()
         self.found: list[Substitution] = []
+        self.blocks = 0
+        self.budget = MAX_EXPANDED
 
     # -- definitions --------------------------------------------------------------------------------------------
 
@@ -148,13 +161,15 @@ class Scope:
 
     def assign(self, name: str, fragments: tuple[Fragment, ...], span: Span, *, append: bool = False) -> None:
         """`NAME=text` or `NAME+=text`."""
-        adds = bool(fragments and fragments[0].hole and fragments[0].hole.name == name)
-        if not append and self.branch and adds and self.current(name) is not None:
-            append, fragments = True, fragments[1:]  # NAME="$NAME more" in an arm adds to what was there
+        first = fragments[0].hole if fragments else None
+        if not append and first is not None and first.name == name and first.origin is not None and len(fragments) > 1:
+            append, fragments = True, fragments[1:]  # NAME="$NAME more" adds to what was there
         current = self.current(name) if append else None
         if current is not None and current.words is None:
-            if sum(len(part) for part, _ in current.parts) < MAX_FIELDS:
+            if len(current.parts) < MAX_FIELDS:
                 current.parts.append((fragments, self.branch))
+            return
+        if append and current is None and self.bindings.get(name):
             return
         self.bind(name, Binding(span, self.branch, [(fragments, self.branch)]))
 
@@ -224,9 +239,14 @@ class Scope:
     # -- evaluation ---------------------------------------------------------------------------------------------
 
     def word(self, fragments: tuple[Fragment, ...], quoted: bool, raw: str, span: Span | None = None) -> ShellWord:
-        mapped = mapped_of(fragments)
         span = span or span_of(fragments, self.source)
-        return ShellWord(value_of(fragments), span, raw or mapped.text, quoted, mapped, fragments)
+        raw = raw or "".join(fragment.text for fragment in fragments)
+        return ShellWord(value_of(fragments), span, raw, quoted, None, fragments)
+
+    def new_block(self) -> int:
+        """A number for one conditional construct."""
+        self.blocks += 1
+        return self.blocks
 
     def evaluate(self, pieces: Iterable[Piece]) -> tuple[Fragment, ...]:
         """Pieces as one text, without field splitting."""
@@ -242,19 +262,24 @@ class Scope:
         return self.variable(piece, offsets)
 
     def variable(self, piece: Variable, offsets: range) -> tuple[Fragment, ...]:
-        def hole(default: Value | None, origin: Span | None, inner: tuple[Fragment, ...] | None) -> Fragment:
-            return Fragment(piece.written, offsets, piece.quoted, Hole(piece.name, default, origin), inner)
+        def hole(inner: tuple[Fragment, ...] | None, origin: Span | None = None) -> Fragment:
+            """The variable with what its default is made of; a default over the bounds is not known."""
+            weight, depth = 1, 0
+            for part in inner or ():
+                weight += part.weight + len(part.text) // 32
+                depth = max(depth, part.depth + 1)
+            if inner is None or weight > MAX_WEIGHT or depth > MAX_DEPTH:
+                return Fragment(piece.written, offsets, piece.quoted, Hole(piece.name))
+            made = Hole(piece.name, value_of(inner), origin)
+            return Fragment(piece.written, offsets, piece.quoted, made, inner, weight, depth)
 
         if piece.operator == "arithmetic":
             number = self.arithmetic(piece.name)
             if number is not None and piece.name.replace(" ", "").translate(_NO_DIGITS) == "":
                 return (Fragment(str(number), _spread(len(str(number)), piece.start, piece.end), piece.quoted),)
-            inner = (
-                (Fragment(str(number), _spread(len(str(number)), piece.start, piece.end)),)
-                if number is not None
-                else None
-            )
-            return (hole(None if number is None else str(number), None, inner),)
+            if number is None:
+                return (hole(None),)
+            return (hole((Fragment(str(number), _spread(len(str(number)), piece.start, piece.end)),)),)
         binding = self.current(piece.name)
         known: tuple[Fragment, ...] | None = None
         origin: Span | None = None
@@ -271,14 +296,12 @@ class Scope:
         unset = known is None or (text == "" and piece.operator.startswith(":"))
         if unset and piece.operator in (":-", "-", ":=", "="):
             argument = self.evaluate(piece.argument)
-            fragment = hole(value_of(argument), None, argument)
+            fragment = hole(argument)
             if piece.operator in (":=", "=") and known is None:
                 span = self.source.span(piece.start, piece.end)
                 self.bind(piece.name, Binding(span, self.branch, [((fragment,), self.branch)]))
             return (fragment,)
-        if known is None:
-            return (hole(None, None, None),)
-        return (hole(value_of(known), origin, known),)
+        return (hole(known, origin),)
 
     def of_definition(self, definition: Definition) -> tuple[Fragment, ...]:
         """Fragments of a definition that a reader of the surrounding format made."""
@@ -317,14 +340,15 @@ class Scope:
 
     def expand(self, token: WordToken) -> list[ShellWord]:
         """The words that one word becomes: arrays spread, unquoted variables split at blanks."""
-        ends = _ends(token)
+        ends = token_ends(token)
         span = self.source.span(*ends) if ends is not None else None
         if len(token.pieces) == 1 and isinstance(token.pieces[0], Variable):
             piece = token.pieces[0]
             if piece.array and piece.operator in ("", ":-", "-"):
-                words = self.array(piece.name)
+                words = self.array(piece.name) if self.budget > 0 else None
                 if words is not None:
-                    return list(words)
+                    self.budget -= len(words)
+                    return words
             elif piece.operator in ("+", ":+") and not piece.quoted:
                 return self.expand_argument(piece)
         fields: list[list[Fragment]] = [[]]
@@ -360,12 +384,16 @@ class Scope:
         """Fields of an unquoted variable whose value is known and is not just one word; `None` keeps the hole."""
         if fragment.quoted or fragment.hole is None or fragment.inner is None:
             return None
+        if self.budget <= 0:
+            return None
         flat = flatten(fragment.inner)
         text = "".join(part.text for part in flat if part.hole is None)
         if len(text) > MAX_TEXT:
             return None
         if re.search(r"\s", text) or not "".join(part.text for part in flat) or (alone and text.startswith("-")):
-            return _split(flat)
+            fields = _split(flat)
+            self.budget -= len(fields)
+            return fields
         return None
 
 
@@ -389,18 +417,30 @@ def _split(fragments: Iterable[Fragment]) -> list[list[Fragment]]:
     return fields
 
 
-def _ends(token: WordToken) -> tuple[int, int] | None:
-    starts: list[int] = []
-    ends: list[int] = []
-    for piece in token.pieces:
+def piece_ends(pieces: Iterable[Piece]) -> tuple[int, int] | None:
+    """The file offsets between which pieces stand, `None` when they have no text."""
+    first = last = -1
+    for piece in pieces:
         if isinstance(piece, Literal):
-            if len(piece.offsets):
-                starts.append(piece.offsets[0])
-                ends.append(piece.offsets[-1] + 1)
+            if not len(piece.offsets):
+                continue
+            start, end = piece.offsets[0], piece.offsets[-1] + 1
         else:
-            starts.append(piece.start)
-            ends.append(piece.end)
-    return (min(starts), max(ends)) if starts else None
+            start, end = piece.start, piece.end
+        if first < 0 or start < first:
+            first = start
+        last = max(last, end)
+    return (first, last) if first >= 0 else None
+
+
+def token_ends(token: WordToken) -> tuple[int, int] | None:
+    """The file offsets between which a word stands, the elements of an array included."""
+    own = piece_ends(token.pieces)
+    if not token.array:
+        return own
+    places = [ends for element in token.array if (ends := token_ends(element)) is not None]
+    places += [own] if own is not None else []
+    return (min(start for start, _ in places), max(end for _, end in places)) if places else None
 
 
 def _spread(count: int, start: int, end: int) -> tuple[int, ...]:

@@ -30,7 +30,18 @@ from auditor.syntax.shell_lexer import (
     lex,
     lex_words,
 )
-from auditor.syntax.shell_values import Branch, Fragment, Scope, ShellWord, known_text, leaf, value_of
+from auditor.syntax.shell_values import (
+    MAX_FIELDS,
+    Branch,
+    Fragment,
+    Scope,
+    ShellWord,
+    known_text,
+    leaf,
+    piece_ends,
+    token_ends,
+    value_of,
+)
 
 __all__ = [
     "DOCKERFILE",
@@ -149,7 +160,7 @@ class _Reading:
                     if verdict is not None and token.text == "||":
                         verdict = not verdict
                     if token.text == "||" or (last is not None and _is_test(last)):
-                        self.scope.branch = (*list_branch, (at + id(tokens) % 1_000_003 * 1_000_003, 0, verdict))
+                        self.scope.branch = (*list_branch, (self.scope.new_block(), 0, verdict))
                 elif token.text in ("|", "|&"):
                     pass
                 else:
@@ -174,8 +185,6 @@ class _Reading:
                 if self.blocks and self.blocks[-1].in_condition:
                     self.blocks[-1].last = command
                 yield command
-                if command.words and command.words[0].value in _ENDS and list_branch is None and not self.blocks:
-                    pass
             at = max(end, at + 1)
         if list_branch is not None:
             self.scope.branch = list_branch
@@ -183,7 +192,7 @@ class _Reading:
     # -- structure ----------------------------------------------------------------------------------------------
 
     def reserved(self, word: str, tokens: Sequence[Token], at: int) -> int:
-        identity = id(tokens) % 1_000_003 * 1_000_003 + at
+        identity = self.scope.new_block()
         scope = self.scope
         if word in ("if", "while", "until"):
             self.blocks.append(_Block(word, identity, in_condition=word == "if", branch=scope.branch))
@@ -332,7 +341,7 @@ class _Reading:
             elif double:
                 pass
             elif token.text == "(" and len(raw) == 1 and self.is_function(tokens, at):
-                self.open_function(tokens, start, id(tokens) % 1_000_003 * 1_000_003 + at)
+                self.open_function(tokens, start, self.scope.new_block())
                 return self.function_body(tokens, at), None, iter(())
             elif token.text == "(" and not raw:
                 at += 1
@@ -354,11 +363,12 @@ class _Reading:
         starts = [token.start for token in raw] or [redirect.start for redirect in redirects]
         if not starts:
             return at, None, nested
-        places = [word.span for word in words] + [assignment.span for assignment in assignments]
-        span = places[0] if places else self.source.span(0, 0)
-        own = list(self.own_spans(raw))
+        own = [ends for token in raw if (ends := token_ends(token)) is not None]
         if own:
-            span = Span(self.source.path, min(place.start for place in own), max(place.end for place in own))
+            span = self.source.span(min(start for start, _ in own), max(end for _, end in own))
+        else:
+            places = [word.span for word in words] + [assignment.span for assignment in assignments]
+            span = places[0] if places else self.source.span(0, 0)
         command = Command(
             tuple(words),
             tuple(assignments),
@@ -371,12 +381,6 @@ class _Reading:
             after_comment,
         )
         return at, command, nested
-
-    def own_spans(self, raw: Sequence[WordToken]) -> Iterator[Span]:
-        for token in raw:
-            ends = _token_ends(token)
-            if ends:
-                yield self.source.span(*ends)
 
     def nested(self, found: Sequence[Substitution]) -> Iterator[Command]:
         for substitution in found:
@@ -450,14 +454,16 @@ class _Reading:
             rest.insert(0, Literal(first.text[match.end() :], first.offsets[match.end() :]))
         append = match.group(3) == "+="
         name = match.group(1)
-        ends = _token_ends(token) or (first.offsets[0], first.offsets[-1] + 1)
+        ends = token_ends(token) or (first.offsets[0], first.offsets[-1] + 1)
         whole = self.source.span(*ends)
         if token.array is not None:
-            words = [word for element in token.array for word in self.scope.expand(element)]
+            words: list[ShellWord] = []
+            for element in token.array:
+                words.extend(self.scope.expand(element)[: MAX_FIELDS - len(words)])
             empty = self.scope.word((), False, token.raw, whole)
             return Assignment(name, empty, whole, append=append, words=tuple(words))
         fragments = self.scope.evaluate(rest)
-        value_ends = _piece_ends(rest)
+        value_ends = piece_ends(rest)
         span = self.source.span(*value_ends) if value_ends else self.source.span(ends[1], ends[1])
         word = self.scope.word(fragments, token.quoted, token.raw[match.end() :], span)
         return Assignment(name, word, whole, append=append)
@@ -487,7 +493,6 @@ _RESERVED = {
     "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac", "{", "}", "function",
     "!", "time",
 }  # fmt: skip
-_ENDS = {"exit"}
 
 
 def _test(body: Sequence[ShellWord]) -> bool | None:
@@ -524,27 +529,3 @@ def value_text(fragments: Sequence[Fragment]) -> str:
     """The text of evaluated fragments; holes as written."""
     value = value_of(fragments)
     return value if isinstance(value, str) else "".join(fragment.text for fragment in fragments)
-
-
-def _piece_ends(pieces: Sequence[Piece]) -> tuple[int, int] | None:
-    starts: list[int] = []
-    ends: list[int] = []
-    for piece in pieces:
-        if isinstance(piece, Literal):
-            if len(piece.offsets):
-                starts.append(piece.offsets[0])
-                ends.append(piece.offsets[-1] + 1)
-        else:
-            starts.append(piece.start)
-            ends.append(piece.end)
-    return (min(starts), max(ends)) if starts else None
-
-
-def _token_ends(token: WordToken) -> tuple[int, int] | None:
-    own = _piece_ends(token.pieces)
-    if token.array:
-        inner = [ends for element in token.array if (ends := _token_ends(element)) is not None]
-        starts = [ends[0] for ends in inner] + ([own[0]] if own else [])
-        stops = [ends[1] for ends in inner] + ([own[1]] if own else [])
-        return (min(starts), max(stops)) if starts else None
-    return own
