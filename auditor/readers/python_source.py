@@ -17,6 +17,7 @@ from auditor.syntax.python_strings import Offsets, Resolver, mapped_of, pieces_o
 from auditor.syntax.requirement_lines import requirement_of_word
 from auditor.syntax.words import Word
 
+MAX_SUM = 40  # lists joined by `+` or by name
 MAX_DEPTH = 400  # levels of nesting that are looked into; deeper source is generated data
 _ENGINE_CALLS = {"Engine", "Runtime", "ServerArgs", "AsyncEngine"}
 _INSTALLS = re.compile(r"(?:^|_)(?:pip_install|uv_pip_install|python_packages|install_packages)$")
@@ -47,6 +48,7 @@ _TALKS = {
     "secho",
 }
 _GPU_KEYS = {"gpu", "gpu_type", "accelerator", "accelerator_type", "gpus"}
+_OPTION = re.compile(r"(?:^|\.)(?:args|arguments|opts|options|parsed|parsed_args|flags|FLAGS)\.(\w+)$")
 _TESTS = re.compile(r"(?:^|/)(?:tests?|testing|conftest\.py|test_[^/]*\.py|[^/]*_test\.py)(?:/|$)", re.IGNORECASE)
 
 
@@ -58,7 +60,13 @@ class _Module:
     engine_names: set[str] = field(default_factory=set)
     gpu: Gpu | None = None
     taken: list[Span] = field(default_factory=list)
+    lists: dict[str, list[tuple[int, ast.expr, bool]]] = field(default_factory=dict)
+    """Lists and mappings by name: the line, the expression, and whether it adds to what was there."""
+    options: dict[str, tuple[Value, Span]] = field(default_factory=dict)
+    """Defaults of command line options of the module itself, by the name of their attribute."""
     test: bool = False
+    last_line: int = 1 << 40
+    """Where the function ends that is looked at."""
 
 
 def read(source: SourceFile) -> Iterator[Fact]:
@@ -97,8 +105,125 @@ def _collect(tree: ast.Module, module: _Module) -> None:
             module.engine_names.update(name.asname or name.name for name in node.names)
         elif isinstance(node, ast.Call):
             gpus.extend(_gpus(node, module))
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+                _collect_option(node, module)
+    _collect_lists(tree, module)
     if len({(gpu.type, gpu.count) for gpu in gpus}) == 1:
         module.gpu = gpus[0]
+
+
+def _collect_option(call: ast.Call, module: _Module) -> None:
+    """The default of `add_argument("--name", default=...)`."""
+    names = [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    name = next((name for name in names if name.startswith("--")), names[0] if names else "")
+    dest = given.get("dest")
+    if isinstance(dest, ast.Constant) and isinstance(dest.value, str):
+        name = dest.value
+    default = given.get("default")
+    value = _value(default, module) if isinstance(default, ast.Constant) else None
+    if name and default is not None and value is not None:
+        module.options.setdefault(name.lstrip("-").replace("-", "_"), (value, _inner_span(default, module)))
+
+
+def _collect_lists(node: ast.AST, module: _Module) -> None:
+    """What the statements below a node say of lists and mappings: `x = [...]`, `x += [...]`, `x.extend(...)`."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Assign) and len(inner.targets) == 1 and isinstance(inner.targets[0], ast.Name):
+            entry = (inner.targets[0].id, inner.value, False)
+        elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
+            entry = (inner.target.id, inner.value, True)
+        elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and len(inner.args) == 1:
+            if inner.func.attr not in ("extend", "append") or not isinstance(inner.func.value, ast.Name):
+                continue
+            item = inner.args[0]
+            if inner.func.attr == "append":
+                item = ast.copy_location(ast.List(elts=[item], ctx=ast.Load()), item)
+            entry = (inner.func.value.id, item, True)
+        else:
+            continue
+        if isinstance(entry[1], (ast.List, ast.Tuple, ast.Dict, ast.BinOp, ast.Call)):
+            module.lists.setdefault(entry[0], []).append((entry[1].lineno, entry[1], entry[2]))
+    for entries in module.lists.values():
+        entries.sort(key=lambda entry: entry[0])
+
+
+def _elements(node: ast.expr, module: _Module, depth: int = 0) -> list[ast.expr]:
+    """The elements of a list expression: literals, sums of lists, lists by name, spread lists."""
+    if depth > MAX_SUM:
+        return []
+    if isinstance(node, (ast.List, ast.Tuple)):
+        found: list[ast.expr] = []
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                found.extend(_elements(element.value, module, depth + 1))
+            else:
+                found.append(element)
+        return found
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_elements(node.left, module, depth + 1), *_elements(node.right, module, depth + 1)]
+    if isinstance(node, ast.Name):
+        return _named_elements(node.id, node.lineno, module, depth + 1)
+    return []
+
+
+def _named_elements(name: str, line: int, module: _Module, depth: int) -> list[ast.expr]:
+    """The elements that a list of this name has at a line: its last assignment before, and what was added since."""
+    found: list[ast.expr] = []
+    for at, value, adds in module.lists.get(name, ())[:200]:
+        if at >= line:
+            break
+        found = [*(found if adds else []), *_elements(value, module, depth + 1)]
+    return found
+
+
+def _added(name: str, node: ast.expr, module: _Module) -> list[ast.expr]:
+    """What is added to a list after the expression that made it, up to the next assignment."""
+    found: list[ast.expr] = []
+    for at, value, adds in module.lists.get(name, ())[:200]:
+        if at <= (node.end_lineno or node.lineno) or value is node:
+            continue
+        if not adds or at > module.last_line:
+            break
+        found.extend(_elements(value, module, 1))
+    return found
+
+
+def _local_values(node: ast.AST, module: _Module) -> dict[str, tuple[Value, Span, ast.expr]]:
+    """Plain values that a function or class gives to names: defaults of parameters, single assignments, attributes."""
+    found: dict[str, tuple[Value, Span, ast.expr]] = {}
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        names = [*node.args.posonlyargs, *node.args.args]
+        pairs = list(zip(names[len(names) - len(node.args.defaults) :], node.args.defaults, strict=True))
+        pairs += [
+            (name, value)
+            for name, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            if value is not None
+        ]
+        for name, value in pairs:
+            if isinstance(value, ast.Constant) and (plain := _value(value, module)) is not None:
+                found[name.arg] = (plain, _inner_span(value, module), value)
+    prefix = "self." if isinstance(node, ast.ClassDef) else ""
+    counts: dict[str, int] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Assign) and len(inner.targets) == 1:
+            target, given = inner.targets[0], inner.value
+        elif isinstance(inner, ast.AnnAssign) and inner.value is not None:
+            target, given = inner.target, inner.value
+        else:
+            continue
+        key = (
+            _dotted(target) if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
+        )
+        if not key:
+            continue
+        key = key if "." in key else prefix + key
+        counts[key] = counts.get(key, 0) + 1
+        if isinstance(given, (ast.Constant, ast.Call)) and (plain := _value(given, module)) is not None:
+            hole = plain.parts[0] if isinstance(plain, Unresolved) else None
+            if not isinstance(hole, Hole) or hole.default is not None:
+                found[key] = (plain, _inner_span(given, module), given)
+    return {name: entry for name, entry in found.items() if counts.get(name, 0) <= 1}
 
 
 def _gpus(call: ast.Call, module: _Module) -> Iterator[Gpu]:
@@ -141,6 +266,9 @@ def _hole_of(module: _Module) -> Resolver:
         known = module.constants.get(expression)
         if known is not None and len(module.constants) < 10_000:
             return Hole(expression, known[0], known[1])
+        option = _OPTION.search(expression)
+        if option is not None and option[1] in module.options:
+            return Hole(expression, *module.options[option[1]])
         return Hole(expression)
 
     return hole
@@ -170,7 +298,7 @@ def _value(node: ast.expr, module: _Module) -> Value | None:
     if isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda)):
         return None
     text = module.source.text[slice(*module.offsets.ends(node))]
-    return Unresolved(text, (Hole(text),)) if text else None
+    return Unresolved(text, (_hole_of(module)(text),)) if text else None
 
 
 def _dotted(node: ast.expr) -> str:
@@ -207,7 +335,14 @@ def _walk(nodes: Sequence[ast.AST], module: _Module, scope: str, call: str | Non
 def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: int) -> Iterator[Fact]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         inner = f"{scope}.{node.name}" if scope else node.name
+        outer, end = module.constants, module.last_line
+        if not isinstance(node, ast.ClassDef):
+            module.last_line = node.end_lineno or end
+        first, last = module.offsets.ends(node)
+        if "sgl" in module.source.text[first:last]:
+            module.constants = {**outer, **_local_values(node, module)}
         yield from _walk([*node.decorator_list, *node.body], module, inner, None, depth + 1)
+        module.constants, module.last_line = outer, end
         return
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return  # a docstring, or text that goes nowhere
@@ -216,18 +351,25 @@ def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: 
         name = _dotted(target).rpartition(".")[2] if isinstance(target, (ast.Name, ast.Attribute)) else ""
         if isinstance(target, ast.Name) and name in ("packages", "dependencies"):
             name = ""  # names that a program looks up or prints; an installer gets them as an argument
-        if node.value is not None:
-            yield from _visit(node.value, module, scope, f"={name}", depth + 1)
+        if node.value is None:
+            return
+        if isinstance(target, ast.Name) and isinstance(node.value, (ast.List, ast.BinOp)):
+            elements = [*_elements(node.value, module), *_added(name, node.value, module)]
+            words = [word for word in (_word(element, module) for element in elements) if word is not None]
+            if entry_of(words) is not None:
+                yield from _launch(words, node.value, module, scope)
+                return
+        yield from _visit(node.value, module, scope, f"={name}", depth + 1)
         return
     if isinstance(node, ast.Call):
         yield from _call(node, module, scope, call, depth)
         return
-    if isinstance(node, (ast.List, ast.Tuple)):
-        words = [word for word in (_word(element, module) for element in node.elts) if word is not None]
+    if isinstance(node, (ast.List, ast.Tuple)) or (isinstance(node, ast.BinOp) and isinstance(node.left, ast.List)):
+        words = [word for word in (_word(element, module) for element in _elements(node, module)) if word is not None]
         if entry_of(words) is not None:
             yield from _launch(words, node, module, scope)
             return
-        for element in node.elts:
+        for element in ast.iter_child_nodes(node):
             yield from _visit(element, module, scope, call, depth + 1)
         return
     if isinstance(node, ast.Dict):
@@ -281,13 +423,31 @@ def _call(node: ast.Call, module: _Module, scope: str, outer: str | None, depth:
 
 def _engine(node: ast.Call, last: str, module: _Module, scope: str) -> Fact:
     entries = []
-    for keyword in node.keywords:
+    for keyword in _keywords(node, module):
         value = _value(keyword.value, module) if keyword.arg else None
         if keyword.arg and value is not None:
             start, end = module.offsets.ends(keyword)
             entries.append((keyword.arg, value, module.source.span(start, end)))
     context = LaunchContext(scope=scope, gpu=module.gpu)
     return mapping_launch(entries, module.source, module.offsets.span(node), context, entrypoint=f"sglang.{last}")
+
+
+def _keywords(node: ast.Call, module: _Module) -> Iterator[ast.keyword]:
+    """The keywords of a call; `**name` is followed to the mapping of that name."""
+    for keyword in node.keywords:
+        if keyword.arg is not None or not isinstance(keyword.value, ast.Name):
+            yield keyword
+            continue
+        made: ast.expr | None = None
+        for at, value, adds in module.lists.get(keyword.value.id, ()):
+            if at < node.lineno and not adds:
+                made = value
+        if isinstance(made, ast.Call) and _dotted(made.func) == "dict":
+            yield from made.keywords
+        elif isinstance(made, ast.Dict):
+            for key, value in zip(made.keys, made.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield ast.copy_location(ast.keyword(arg=key.value, value=value), value)
 
 
 def _text(node: ast.Constant | ast.JoinedStr, module: _Module, scope: str, call: str | None) -> Iterator[Fact]:
