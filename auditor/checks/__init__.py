@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from auditor.checks import context_against_pool, image_version, known_advisory, package_version, vendored_source
+from auditor.checks import (
+    auto_truncation,
+    context_against_pool,
+    edge_limit,
+    image_version,
+    known_advisory,
+    launch_flags,
+    package_version,
+    readiness,
+    role_agreement,
+    vendored_source,
+)
 from auditor.checks.base import AnyCheck, EngineCheck
 from auditor.checks.code_checks import CODE_CHECKS
 
@@ -15,6 +26,14 @@ CHECKS: tuple[AnyCheck, ...] = (
     vendored_source.CHECK,
     known_advisory.CHECK,
     context_against_pool.CHECK,
+    edge_limit.CHECK,
+    launch_flags.OVERRIDE,
+    launch_flags.CHECKSUM,
+    auto_truncation.CHECK,
+    role_agreement.CHECK,
+    role_agreement.SKEW,
+    readiness.CHECK,
+    readiness.GATE,
     *CODE_CHECKS,
     UNREAD_EVIDENCE,
     UNUSED_IGNORE,

@@ -1,0 +1,38 @@
+"""Steps that hold a running engine against its own limits before it takes requests: `auditor gate`, and scripts that
+compare the pool that the engine reports with its context."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from auditor.model.facts import Definition, Fact
+from auditor.model.spans import SourceFile
+
+# The words stand on one line, in one list, or one a line: what may stand between them is no letter and no `#`.
+_BETWEEN = r"[^\w#]{1,40}?(?:args:[^\w#]{1,40}?)?"
+_GATE = re.compile(rf"\bauditor[\"']?{_BETWEEN}gate\b")
+_OWN = re.compile(r"max_total_num_tokens")
+_CONTEXT = re.compile(r"context_len|max_req_input_len|max_model_len")
+_ASKS = re.compile(r"\b(?:curl|wget|requests|httpx|urlopen|aiohttp)\b")
+_LIMIT = re.compile(r"--edge-limit[\"']?(?:[=,\s\"'-]+)(\d[\d_]*)\b")
+_COMMENT = re.compile(r"^[ \t]*(?:#|//).*$", re.MULTILINE)
+
+
+def read(source: SourceFile) -> Iterator[Fact]:
+    """The gate of a file, and the front's limit that it is told."""
+    text = _COMMENT.sub(lambda match: " " * len(match.group()), source.text)
+    found = _GATE.search(text) or _own(text)
+    if found is None:
+        return
+    yield Definition("gate", found.group(), "gate", source.path, source.span(*found.span()))
+    for limit in _LIMIT.finditer(text):
+        value = int(limit.group(1).replace("_", ""))
+        yield Definition("edge-limit", value, "gate", source.path, source.span(*limit.span()))
+
+
+def _own(text: str) -> re.Match[str] | None:
+    """A step of somebody's own: it asks the engine for its server info and looks at pool and context."""
+    if "server_info" in text and _CONTEXT.search(text) and _ASKS.search(text):
+        return _OWN.search(text)
+    return None
