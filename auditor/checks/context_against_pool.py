@@ -1,12 +1,24 @@
-"""The context length of a launch against its KV pool."""
+"""The context length of a launch against its KV pool: by the cap where there is one, else by the estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from auditor.checks.base import Check, Match
-from auditor.model.facts import EngineLaunch, FactSet, Flag, Related
+from auditor.checks.launches import SERVING, number, span_of, version_of
+from auditor.model.facts import EngineLaunch, FactSet, Related, Unresolved
+from auditor.model.findings import JsonValue, Level
+
+if TYPE_CHECKING:
+    from auditor.capacity.catalog import Gpu
+    from auditor.capacity.launch import Known
+    from auditor.capacity.pool import PoolEstimate
+
+MARGIN = 7  # the longest prompt that is served is min(context, pool) - 7: see edge_limit.py
+# One worker for both phases transfers nothing: what does not fit there is an outage for that client and no leak.
+ALONE: dict[str, Level | None] = {"below": "warning", "straddles": "note", "low-headroom": None, "unknown": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,46 +28,195 @@ class Params:
     headroom: float = 1.25
 
 
-def tokens(flag: Flag | None) -> int | None:
-    """The number of tokens of a flag, `None` where it is absent or not known."""
-    if flag is None or isinstance(flag.value, bool) or not isinstance(flag.value, int):
-        return None
-    return flag.value if flag.value > 0 else None
-
-
 def run(facts: FactSet, params: Params) -> Iterator[Match]:
     """One match for each launch whose pool does not, or may not, hold the window that it offers."""
     for launch in facts.launches:
         match = certain(launch)
+        if match is None and launch.entrypoint in SERVING:
+            match = estimated(launch, facts, params)
         if match is not None:
             yield match
 
 
 def certain(launch: EngineLaunch) -> Match | None:
-    """`--max-total-tokens` under `--context-length`: no estimate is needed to know that the pool is too small."""
-    context, cap = launch.flags.get("context-length"), launch.flags.get("max-total-tokens")
-    window, limit = tokens(context), tokens(cap)
-    if context is None or cap is None or window is None or limit is None or limit >= window:
+    """`--max-total-tokens` under the context: no estimate is needed to know that the pool is too small. The context is
+    the flag's, else the model's own where the catalogue knows it."""
+    flag, cap = launch.flags.get("context-length"), launch.flags.get("max-total-tokens")
+    limit = number(cap)
+    if cap is None or limit is None:
         return None
+    window = number(flag) if flag is not None else _own(launch)
+    if window is None or limit >= window:
+        return None
+    place = flag.span if flag is not None else cap.span
+    says = f"the front accepts prompts up to the context of {window} tokens"
+    capped = f"the KV pool is capped at {limit} tokens"
     return Match(
         outcome="cap-below-context",
-        span=context.span,
+        span=place,
         subject="context-length",
         scope=launch.scope,
-        values={"cap": limit, "context": window, "longest": limit - 7, "band": window - limit + 6},
-        properties={"context": window, "pool": limit, "longest_accepted": limit - 7, "role": launch.role},
-        related=(Related(cap.span, f"the KV pool is capped at {limit} tokens here"),),
-        flow=(
-            Related(context.span, f"the front accepts prompts up to the context of {window} tokens"),
-            Related(cap.span, f"the KV pool is capped at {limit} tokens"),
-        ),
+        values={"cap": limit, "context": window, "longest": limit - MARGIN, "band": window - limit + 6},
+        properties={"context": window, "pool": limit, "longest_accepted": limit - MARGIN, "role": launch.role},
+        related=(Related(cap.span, f"{capped} here"),) if flag is not None else (),
+        flow=(Related(place, says), Related(cap.span, capped)),
+        # the model's own window, on a worker that transfers nothing
+        level="warning" if flag is None and launch.role not in ("prefill", "decode") else None,
+    )
+
+
+def _own(launch: EngineLaunch) -> int | None:
+    if launch.entrypoint not in SERVING:
+        return None
+    from auditor.capacity.launch import shape_named
+
+    shape = shape_named(launch)
+    return shape.context if shape is not None else None
+
+
+def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | None:
+    """The verdict of the estimate. Without a known accelerator only what holds on all of them is said for certain."""
+    from auditor.capacity.catalog import find_gpu, gpus
+    from auditor.capacity.launch import known_of, shapes_named
+
+    flag = launch.flags.get("context-length")
+    if flag is not None and number(flag) is None:
+        return None  # the window itself is a variable: there is nothing to compare
+    shapes = shapes_named(launch)
+    context = number(flag) or (shapes[0].context if shapes else None)
+    if context is None:
+        return None
+    if not shapes:
+        what = launch.model if isinstance(launch.model, str) else "its model"
+        return _unknown(launch, context, f"the architecture of `{what}` is in no catalogue and no file")
+    if shapes[0].family == "compressed" and shapes[0].token_bytes is None:
+        return _unknown(launch, context, "there is no public figure for the KV bytes of this model's attention")
+    version = version_of(launch, facts)
+    known = [known_of(launch, shape, version) for shape in shapes]
+    if known[0].open:
+        name = known[0].open[0]
+        variable = isinstance(launch.flags[name].value, Unresolved)
+        missing = f"`--{name}` is a variable that no file sets" if variable else f"the effect of `--{name}` on the pool"
+        return _unknown(launch, context, missing)
+    asked = launch.gpu.type if launch.gpu is not None else None
+    gpu = find_gpu(asked) if asked else None
+    return _judged(launch, known, (gpu,) if gpu is not None else tuple(gpus().values()), context, params)
+
+
+def _judged(
+    launch: EngineLaunch, known: list[Known], cards: tuple[Gpu, ...], context: int, params: Params
+) -> Match | None:
+    """One verdict over all that the accelerator and the weights can be, where the weights fit: where they do not, the
+    engine would not start, so something else stands there than what was assumed."""
+    from auditor.capacity.pool import estimate_pool, verdict
+
+    found = [
+        (verdict(estimate.tokens, context, params.headroom), card, estimate)
+        for card in cards
+        for one in known
+        for estimate in (estimate_pool(one.on(card)),)
+        if estimate.tokens.expected > 0
+    ]
+    if not found:
+        return _unknown(launch, context, "the weights of this model do not fit as the files state it")
+    words = {word for word, _, _ in found}
+    word, card, estimate = found[0]
+    if len(words) == 1:
+        if word in ("covers", "unknown"):
+            return None
+        if estimate.capped and estimate.tokens.low >= _cap(launch, context):
+            return None  # a cap that holds the context is what the operator asked for
+        if len(found) == 1:
+            return _match(word, launch, context, params, card.name, estimate)
+        if word == "below":
+            most = max((estimate for _, _, estimate in found), key=lambda estimate: estimate.tokens.high)
+            return _match(word, launch, context, params, card.name if len(cards) == 1 else "any accelerator", most)
+    if not words & {"below", "straddles"}:
+        return None  # the window fits on all, with more or less to spare
+    if len(cards) == 1:
+        return _unknown(launch, context, f"the quantization of the weights, which decides it on {card.name}")
+    asked = launch.gpu.type if launch.gpu is not None else None
+    named = f"`{asked}` is no accelerator of the catalogue" if asked else "no file names the accelerator"
+    able = {card.name for _, card, _ in found}
+    hold = able - {card.name for word, card, _ in found if word in ("below", "straddles")}
+    return _unknown(launch, context, f"{named}, and the context fits on {len(hold)} of {len(able)} that load the model")
+
+
+def _cap(launch: EngineLaunch, context: int) -> float:
+    """The least pool that a cap at or above the context leaves: the cap, rounded down to a page."""
+    page = number(launch.flags.get("page-size")) or 1
+    return context // page * page
+
+
+def _unknown(launch: EngineLaunch, context: int, missing: str) -> Match | None:
+    """A note, where a leak could follow and somebody chose the window; a cap at or above it is a choice as well."""
+    if launch.role not in ("prefill", "decode") or "context-length" not in launch.flags:
+        return None
+    if number(launch.flags.get("max-total-tokens")) is not None:
+        return None
+    return Match(
+        outcome="unknown",
+        span=span_of(launch, "context-length"),
+        subject="context-length",
+        scope=launch.scope,
+        values={"context": context, "missing": missing},
+        properties={"context": context, "missing": missing, "role": launch.role},
+    )
+
+
+def _match(
+    word: str, launch: EngineLaunch, context: int, params: Params, gpu: str, estimate: PoolEstimate
+) -> Match | None:
+    alone = launch.role not in ("prefill", "decode")
+    level = ALONE[word] if alone else None
+    if alone and level is None:
+        return None
+    low, expected, high = (int(getattr(estimate.tokens, end)) for end in ("low", "expected", "high"))
+    if word == "straddles" and low == 0:
+        level = "note"  # an interval that begins at nothing says little
+    properties: dict[str, JsonValue] = {
+        "context": context,
+        "gpu": gpu,
+        "role": launch.role,
+        "pool": {"low": low, "expected": expected, "high": high},
+        "longest_accepted": max(0, min(expected, context) - MARGIN),
+        "mem_fraction_static": round(estimate.fraction.expected, 4),
+        "mem_fraction_source": estimate.fraction_source,
+        "kv_bytes_per_token": int(estimate.cell.expected),
+        "weights_bytes_per_gpu": int(estimate.weights.expected),
+        "assumptions": list(estimate.assumptions),
+    }
+    values: dict[str, JsonValue] = {
+        "context": context,
+        "gpu": gpu,
+        "headroom": params.headroom,
+        "pool": f"{low} to {high} tokens" if low != high else f"{high} tokens",
+        "low": low,
+        "high": high,
+    }
+    shown = []
+    fraction = launch.flags.get("mem-fraction-static")
+    if fraction is not None:
+        shown.append(Related(fraction.span, "the share of GPU memory for weights and pool"))
+    if launch.gpu is not None and launch.gpu.span is not None:
+        shown.append(Related(launch.gpu.span, f"runs on {gpu}"))
+    return Match(
+        outcome=word,
+        span=span_of(launch, "context-length", "mem-fraction-static", "model-path"),
+        subject="context-length",
+        scope=launch.scope,
+        values=values,
+        properties=properties,
+        related=tuple(shown),
+        confidence="medium",
+        level=level,
     )
 
 
 CHECK = Check(
     name="context-against-pool",
     params=Params,
-    outcomes=("cap-below-context",),
-    fields=("cap", "context", "longest", "band"),
+    outcomes=("cap-below-context", "below", "straddles", "low-headroom", "unknown"),
+    fields=("cap", "context", "longest", "band", "pool", "low", "high", "gpu", "headroom", "missing"),
     run=run,
 )

@@ -23,7 +23,17 @@ class Params:
 
 
 def run(facts: FactSet, params: Params) -> Iterator[Match]:
-    """One match for each prefill or decode launch with a known context and no limit in front of it."""
+    """One match for each deployment of prefill and decode with a known context and no limit in front of it, on the
+    launch that serves the shortest prompts."""
+    found: dict[tuple[str, str], Match] = {}
+    for match in _bands(facts, params):
+        key = (match.span.path, match.subject)
+        if key not in found or match.values["longest"] < found[key].values["longest"]:  # type: ignore[operator]
+            found[key] = match
+    yield from found.values()
+
+
+def _bands(facts: FactSet, params: Params) -> Iterator[Match]:
     limits = [
         definition.value
         for definition in facts.definitions
@@ -44,7 +54,7 @@ def run(facts: FactSet, params: Params) -> Iterator[Match]:
         yield Match(
             outcome="open-band",
             span=flag.span,
-            subject="context-length",
+            subject=f"context-length {launch.deployment}".strip(),
             scope=launch.scope,
             values={"context": context, "longest": longest, "front": context - 1, "band": context - 1 - longest},
             properties={

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.checks.launches import at_least, number, span_of, switched_on, version_of
-from auditor.model.facts import FactSet, Related
+from auditor.model.facts import EngineLaunch, FactSet, Related
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,11 @@ def overrides(facts: FactSet, params: OverrideParams) -> Iterator[Match]:
             if variable is None or not switched_on(variable):
                 continue
             flag = launch.flags.get("context-length")
-            context = number(flag)
+            context, own = number(flag), _own(launch)
+            if own is not None and flag is not None and context is not None and context <= own:
+                continue  # what the variable lets through is within the model's own window
             place = (Related(flag.span, "the context that is asked for"),) if flag is not None else ()
+            asked = f"of {context} tokens" if context else "of any length"
             yield Match(
                 outcome="override",
                 span=variable.span,
@@ -34,20 +37,28 @@ def overrides(facts: FactSet, params: OverrideParams) -> Iterator[Match]:
                 scope=launch.scope,
                 values={
                     "variable": name,
-                    "context": f"of {context} tokens " if context else "",
+                    "context": asked,
+                    "own": f"of {own} tokens" if own else "which is not known here",
                 },
-                properties={"variable": name, "context": context},
+                properties={"variable": name, "context": context, "model_context": own},
                 related=place,
-                # without a context the variable lifts a limit that nothing reaches
-                level=None if flag is not None else "note",
+                # without a known window on either side the variable may lift a limit that nothing reaches
+                level=None if context is not None and own is not None else "note",
             )
+
+
+def _own(launch: EngineLaunch) -> int | None:
+    from auditor.capacity.launch import shape_named
+
+    shape = shape_named(launch)
+    return shape.context if shape is not None else None
 
 
 OVERRIDE = Check(
     name="context-override",
     params=OverrideParams,
     outcomes=("override",),
-    fields=("variable", "context"),
+    fields=("variable", "context", "own"),
     run=overrides,
 )
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from auditor.checks.base import Check, Match
 from auditor.checks.launches import (
     image_place,
-    model_name,
     number,
     pairs,
     related,
@@ -48,12 +47,17 @@ class Difference:
 
 def run(facts: FactSet, params: Params) -> Iterator[Match]:
     """One match for each key of a decode launch on which all of its prefill launches differ from it."""
+    told = set()
     for pair in pairs(facts):
         found = [{difference.key: difference for difference in _differences(prefill, pair.decode, params)}
                  for prefill in pair.prefills]  # fmt: skip
         for key, difference in found[0].items():
-            if all(key in other for other in found):
-                yield _match(difference, pair.prefills[0], pair.decode)
+            if not all(key in other for other in found):
+                continue
+            match = _match(difference, pair.prefills[0], pair.decode)
+            if (match.span, key) not in told:  # one text that stands for several variants says it once
+                told.add((match.span, key))
+                yield match
 
 
 def _match(difference: Difference, prefill: EngineLaunch, decode: EngineLaunch) -> Match:
@@ -106,7 +110,8 @@ def _speculative(prefill: EngineLaunch, decode: EngineLaunch, params: Params) ->
     words = [_algorithm(flag) for flag in flags]
     if words[0] != words[1] and not set(words) & {word.upper() for word in params.without_draft}:
         said = [word or f"no {key}" for word in words]
-        yield Difference("speculative", "differs", said[0], said[1], (key,))
+        # recent engines let decode alone speculate with some models: only two algorithms are certain to disagree
+        yield Difference("speculative", "differs" if all(words) else "may-differ", said[0], said[1], (key,))
 
 
 def _algorithm(flag: Flag | None) -> str:
@@ -115,13 +120,28 @@ def _algorithm(flag: Flag | None) -> str:
 
 
 def _ranks(prefill: EngineLaunch, decode: EngineLaunch, params: Params) -> Iterator[Difference]:
-    name = model_name(decode) or model_name(prefill) or ""
-    if any(word in name for word in params.replicated) and not any(word in name for word in params.unless):
-        return
     sizes = [_attention_ranks(launch) for launch in (prefill, decode)]
     if None not in sizes and sizes[0] != sizes[1]:
+        if _replicated(prefill, params) or _replicated(decode, params):
+            return
         said = [f"attention over {size} {'rank' if size == 1 else 'ranks'}" for size in sizes]
         yield Difference("tp-size", "may-differ", said[0], said[1], ("tp-size", "dp-size"))
+
+
+def _replicated(launch: EngineLaunch, params: Params) -> bool:
+    """Whether each rank holds the whole KV cache: the model's attention is known to, or its name says so."""
+    from auditor.capacity.launch import shape_named
+
+    shape = shape_named(launch)
+    if shape is not None:
+        return shape.kv_lora_rank > 0 or shape.family == "compressed"
+    served = launch.flags.get("served-model-name")
+    names = [name.lower() for name in (launch.model, served.value if served else None) if isinstance(name, str)]
+    return any(
+        word in name and not any(other in name for other in params.unless)
+        for name in names
+        for word in params.replicated
+    )
 
 
 def _attention_ranks(launch: EngineLaunch) -> int | None:

@@ -1,0 +1,207 @@
+"""What launches are told about pool, context and each other: whole answers on small trees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from auditor.checks.launches import _without_role
+from auditor.config import Config
+from tests.trees import lay, scan_tree
+
+SERVE = "python3 -m sglang.launch_server --model-path"
+RULES = (
+    "kv-pool-below-context",
+    "edge-limit-band",
+    "context-length-override",
+    "prompt-auto-truncation",
+    "prefill-decode-mismatch",
+    "prefill-decode-version-skew",
+    "weak-readiness-probe",
+)
+
+
+def told(tmp_path: Path, files: dict[str, str], rule: str = "", **assume: str) -> list[tuple[str, int, str, str, str]]:
+    """Path, line, rule, level and outcome (with the key where there is one) of every finding of these rules."""
+    result = scan_tree(lay(files, tmp_path), Config(), **assume)
+    assert not [problem for problem in result.problems if problem.kind == "internal"]
+    return [
+        (
+            finding.span.path,
+            finding.span.start.line,
+            finding.rule,
+            finding.level,
+            f"{finding.outcome} {finding.properties.get('key', '')}".strip(),
+        )
+        for finding in result.active
+        if finding.rule in ((rule,) if rule else RULES)
+    ]
+
+
+def role(name: str, more: str = "", model: str = "/models/m") -> str:
+    return f"{SERVE} {model} --disaggregation-mode {name} {more}\n"
+
+
+MISMATCH = "prefill-decode-mismatch"
+
+
+def test_roles_in_two_files_that_differ_by_the_role_are_a_pair(tmp_path: Path) -> None:
+    files = {
+        "h200/prefill.sh": role("prefill", "--page-size 32"),
+        "h200/decode.sh": role("decode", "--page-size 64"),
+        "b200/prefill.sh": role("prefill", "--page-size 64"),
+        "b200/decode.sh": role("decode", "--page-size 64"),
+    }
+    assert told(tmp_path, files, MISMATCH) == [("h200/decode.sh", 1, MISMATCH, "warning", "differs page-size")]
+
+
+def test_one_prefill_that_agrees_is_enough(tmp_path: Path) -> None:
+    text = role("prefill", "--page-size 32") + role("prefill", "--page-size 64") + role("decode", "--page-size 64")
+    assert told(tmp_path, {"pd.sh": text}, MISMATCH) == []
+
+
+def test_different_models_are_no_pair(tmp_path: Path) -> None:
+    text = role("prefill", "--page-size 32", "a/one") + role("decode", "--page-size 64", "a/two")
+    assert told(tmp_path, {"pd.sh": text}, MISMATCH) == []
+
+
+def test_a_variable_is_no_difference(tmp_path: Path) -> None:
+    text = role("prefill", "--page-size $PAGE --kv-cache-dtype $KV --tp $TP") + role("decode", "--page-size 64 --tp 8")
+    assert told(tmp_path, {"pd.sh": text}, MISMATCH) == []
+
+
+@pytest.mark.parametrize(
+    ("prefill", "decode", "says"),
+    [
+        ("--kv-cache-dtype bf16", "", []),
+        ("--kv-cache-dtype fp8_e4m3", "", ["differs kv-cache-dtype"]),
+        ("--context-length 4096", "--context-length 8192", ["differs context-length"]),
+        ("--max-total-tokens 9000", "--max-total-tokens 8000", ["may-differ pool"]),
+        ("", "--speculative-algorithm EAGLE", ["may-differ speculative"]),
+        ("--speculative-algorithm EAGLE3", "--speculative-algorithm EAGLE", ["differs speculative"]),
+        ("--speculative-algorithm NEXTN", "--speculative-algorithm EAGLE", []),
+        ("", "--speculative-algorithm NGRAM", []),
+        ("--tp 4", "--tp 8", ["may-differ tp-size"]),
+        ("--tp 8 --dp 8 --enable-dp-attention", "--tp 4 --dp 4 --enable-dp-attention", []),
+        ("--tp 8 --dp 8 --enable-dp-attention", "--tp 8", ["may-differ tp-size"]),
+    ],
+)
+def test_keys_that_a_pair_has_to_agree_on(tmp_path: Path, prefill: str, decode: str, says: list[str]) -> None:
+    got = told(tmp_path, {"pd.sh": role("prefill", prefill) + role("decode", decode)}, MISMATCH)
+    assert [(line, outcome) for _, line, _, _, outcome in got] == [(2, outcome) for outcome in says]
+
+
+def test_ranks_may_differ_where_the_cache_is_replicated(tmp_path: Path) -> None:
+    for number, model in enumerate(("deepseek-ai/DeepSeek-V3", "/data/kimi-k2-local", "zai-org/GLM-5.2-FP8")):
+        text = role("prefill", "--tp 8", model) + role("decode", "--tp 16", model)
+        assert told(tmp_path / str(number), {"pd.sh": text}, MISMATCH) == [], model
+    distilled = "deepseek-ai/DeepSeek-R1-Distill-Llama-70B"
+    text = role("prefill", "--tp 2", distilled) + role("decode", "--tp 4", distilled)
+    assert len(told(tmp_path / "d", {"pd.sh": text}, MISMATCH)) == 1
+
+
+def test_a_whole_tree_rule_stays_quiet_on_single_files(tmp_path: Path) -> None:
+    lay({"pd.sh": role("prefill", "--page-size 32") + role("decode", "--page-size 64")}, tmp_path)
+    result = scan_tree(tmp_path / "pd.sh", Config())
+    assert [finding for finding in result.active if finding.rule == MISMATCH] == []
+    assert any(MISMATCH in note for note in result.stats.notes)
+
+
+POOL = "kv-pool-below-context"
+
+
+def test_the_context_of_the_model_stands_where_no_flag_does(tmp_path: Path) -> None:
+    text = role("decode", "--tp 8 --max-total-tokens 131072", "deepseek-ai/DeepSeek-R1")
+    assert told(tmp_path, {"d.sh": text}, POOL) == [("d.sh", 1, POOL, "error", "cap-below-context")]
+
+
+def test_what_does_not_fit_is_an_outage_and_no_leak_on_a_single_worker(tmp_path: Path) -> None:
+    flags = "--tp 8 --context-length 1048576 --mem-fraction-static 0.75"
+    alone = {"s.sh": f"{SERVE} zai-org/GLM-5.2-FP8 {flags}\n"}
+    assert told(tmp_path / "a", alone, POOL, gpu="H200") == [("s.sh", 1, POOL, "warning", "below")]
+    split = {"s.sh": role("prefill", flags, "zai-org/GLM-5.2-FP8")}
+    assert told(tmp_path / "b", split, POOL, gpu="H200") == [("s.sh", 1, POOL, "error", "below")]
+
+
+def test_a_name_that_is_served_does_not_tell_the_quantization(tmp_path: Path) -> None:
+    # 671 G parameters: fp8 does not fit on four of these, a 4-bit checkpoint behind the same name does
+    flags = "--served-model-name deepseek-ai/DeepSeek-R1 --tp 4 --context-length 9600"
+    got = told(tmp_path, {"s.sh": role("prefill", flags, "/model/")}, POOL, gpu="GB200")
+    assert [outcome for *_, outcome in got if outcome in ("below", "straddles")] == []
+
+
+@pytest.mark.parametrize("flag", ["--attn-cp-size 8", "--enable-kv-cache-sharding"])
+def test_an_option_that_is_not_modelled_is_named(tmp_path: Path, flag: str) -> None:
+    text = role("prefill", f"--tp 8 --context-length 1048576 {flag}", "zai-org/GLM-5.2-FP8")
+    assert told(tmp_path, {"s.sh": text}, POOL, gpu="H200") == [("s.sh", 1, POOL, "note", "unknown")]
+
+
+def test_no_accelerator_is_needed_where_all_of_them_agree(tmp_path: Path) -> None:
+    small = {"s.sh": role("decode", "--context-length 4096", "Qwen/Qwen3-0.6B")}
+    assert told(tmp_path, small, POOL) == []
+
+
+def test_the_band_is_told_once_a_deployment_on_its_narrowest_worker(tmp_path: Path) -> None:
+    text = role("prefill", "--context-length 8192") + role("decode", "--context-length 4096 --max-total-tokens 4096")
+    assert told(tmp_path, {"pd.sh": text}, "edge-limit-band") == [("pd.sh", 2, "edge-limit-band", "note", "open-band")]
+
+
+def test_a_front_limit_above_the_band_does_not_close_it(tmp_path: Path) -> None:
+    text = role("decode", "--context-length 8192 --max-total-tokens 8192")
+    for limit, count in ((8185, 0), (8186, 1)):
+        gate = f"auditor gate --decode http://d:30000 --edge-limit {limit}\n"
+        got = told(tmp_path / str(limit), {"d.sh": text, "gate.sh": gate}, "edge-limit-band")
+        assert len(got) == count, limit
+
+
+CUT = "prompt-auto-truncation"
+
+
+def test_equal_limits_only_hide_the_cut(tmp_path: Path) -> None:
+    flags = "--allow-auto-truncate --context-length 8192"
+    got = told(tmp_path, {"pd.sh": role("prefill", flags) + role("decode", flags)}, CUT)
+    assert got == [("pd.sh", 1, CUT, "note", "truncates"), ("pd.sh", 2, CUT, "note", "truncates")]
+
+
+def test_unequal_limits_are_told_on_both_sides(tmp_path: Path) -> None:
+    one, other = "--allow-auto-truncate --context-length 8192", "--allow-auto-truncate --context-length 16384"
+    got = told(tmp_path, {"pd.sh": role("prefill", one) + role("decode", other)}, CUT)
+    assert got == [("pd.sh", 1, CUT, "warning", "differs"), ("pd.sh", 2, CUT, "warning", "differs")]
+
+
+def pod(image: str, probe: str, env: str = "[]") -> dict[str, str]:
+    return {
+        "pod.yaml": (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: s\n"
+            f"    image: {image}\n    env: {env}\n"
+            "    command: [python3, -m, sglang.launch_server, --model-path, /m]\n"
+            f"    readinessProbe: {probe}\n"
+        )
+    }
+
+
+HEALTH = "{httpGet: {path: /health, port: 30000}}"
+OFF = '[{name: SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION, value: "false"}]'
+
+
+@pytest.mark.parametrize(
+    ("files", "weak"),
+    [
+        (pod("lmsysorg/sglang:v0.5.23", HEALTH), False),
+        (pod("lmsysorg/sglang:latest", HEALTH), False),
+        (pod("lmsysorg/sglang:v0.5.23", HEALTH, OFF), True),
+        (pod("lmsysorg/sglang:v0.4.6.post5-cu124", HEALTH), True),
+        (pod("lmsysorg/sglang:v0.4.6.post5-cu124", "{httpGet: {path: /health_generate, port: 1}}"), False),
+        (pod("lmsysorg/sglang:v0.5.23", "{tcpSocket: {port: 30000}}"), True),
+        (pod("lmsysorg/sglang:v0.5.23", "{exec: {command: [/ready.sh]}}"), False),
+    ],
+)
+def test_readiness_that_says_nothing_of_generation(tmp_path: Path, files: dict[str, str], weak: bool) -> None:
+    assert len(told(tmp_path, files, "weak-readiness-probe")) == weak
+
+
+def test_paths_without_their_role() -> None:
+    assert _without_role("deploy/prefill/serve.sh") == _without_role("deploy/decode/serve.sh")
+    assert _without_role("h200-1p1d-prefill.yaml") == _without_role("h200-1p1d-decode.yaml")
+    assert _without_role("deploy/prefill.yaml") != _without_role("deploy/prefill-2.yaml")
