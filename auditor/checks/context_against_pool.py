@@ -137,9 +137,7 @@ def _judged(
         return _unknown(launch, context, f"the quantization of the weights, which decides it on {card.name}")
     asked = launch.gpu.type if launch.gpu is not None else None
     named = f"`{asked}` is no accelerator of the catalogue" if asked else "no file names the accelerator"
-    able = {card.name for _, card, _ in found}
-    hold = able - {card.name for word, card, _ in found if word in ("below", "straddles")}
-    return _unknown(launch, context, f"{named}, and the context fits on {len(hold)} of {len(able)} that load the model")
+    return _unknown(launch, context, f"{named}, and the context fits on some that load the model only")
 
 
 def _cap(launch: EngineLaunch, context: int) -> float:
