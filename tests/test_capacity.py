@@ -139,7 +139,7 @@ def test_an_unknown_accelerator_is_unknown() -> None:
     ("written", "base", "quantization"),
     [
         ("unsloth/Qwen3-8B-FP8", "qwen3-8b", "fp8"),
-        ("RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w4a16", "meta-llama-3.1-70b", "int4"),
+        ("RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w4a16", "llama-3.1-70b", "int4"),
         ("nvidia/GLM-5.2-NVFP4", "glm-5.2", "nvfp4"),
     ],
 )
@@ -235,3 +235,28 @@ def test_without_an_accelerator_only_what_holds_on_all_is_said(capsys: pytest.Ca
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "unknown"
     assert "--gpu" in document["missing"][0]
+
+
+@pytest.mark.parametrize(
+    ("written", "quantization", "context"),
+    [
+        ("meta-llama/Llama-3.1-70B-Instruct", "bf16", 131_072),
+        ("deepseek-ai/DeepSeek-V3.1-Terminus", "fp8", 163_840),
+        ("moonshotai/Kimi-K2-Thinking", "int4", 262_144),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8", "fp8", 262_144),
+        ("cyankiwi/Qwen3-30B-A3B-Instruct-2507-AWQ-4bit", "int4", 262_144),
+        ("hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4", "int4", 131_072),
+        ("/models/Qwen3-8B", "bf16", 40_960),
+    ],
+)
+def test_ids_lead_to_their_own_weights_and_context(written: str, quantization: str, context: int) -> None:
+    found = find_model(written)
+    assert found is not None
+    assert (found.shape.quantization, found.shape.context) == (quantization, context)
+
+
+@pytest.mark.parametrize(
+    "written", ["deepseek-ai/DeepSeek-V4.1", "deepseek-ai/DeepSeek-V2-Lite", "deepseek", "Qwen/Qwen9-8B"]
+)
+def test_another_generation_is_another_model(written: str) -> None:
+    assert find_model(written) is None

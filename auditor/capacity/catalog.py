@@ -22,7 +22,8 @@ _QUANT_WORDS = (
     (re.compile(r"[-_.]?mxfp4", re.IGNORECASE), "mxfp4"),
     (
         re.compile(
-            r"[-_.]?(?:gptq|awq|int4|w4a16|quantized\.w4a16|autoround|4bit|marlin)(?:[-_.]?int4)?", re.IGNORECASE
+            r"[-_.]?(?:gptq|awq|int4|w4a16|quantized\.w4a16|autoround|4bit|marlin)(?:[-_.]?(?:int4|4bit|w4a16|g\d+))*",
+            re.IGNORECASE,
         ),
         "int4",
     ),
@@ -32,7 +33,7 @@ _QUANT_WORDS = (
 )
 # Endings of tuned or dated versions that leave the architecture as it is.
 _TUNED = re.compile(
-    r"[-_.](?:instruct|chat|base|it|thinking|hf|reasoning|fin|preview|exp|terminus|\d{4}|v\d+(?:\.\d+)?|latest|speciale|"
+    r"[-_.](?:instruct|chat|base|it|thinking|hf|reasoning|fin|preview|exp|terminus|\d{4}|v0(?:\.[\dx]+)?|latest|speciale|"
     r"abliterated|mtp|dynamic|requant)$",
     re.IGNORECASE,
 )
@@ -123,14 +124,14 @@ def models() -> tuple[str, ...]:
 def _by_base() -> Mapping[str, str]:
     """Ids by their name without organisation, quantization and tuning words, the plainest id first."""
     found: dict[str, str] = {}
-    for key in sorted(_models(), key=lambda key: (len(key), key)):
+    for key in sorted(_models(), key=lambda key: (bool(_unquantized(key)[1]), len(key), key)):
         for name in (key.rpartition("/")[2].lower(), base_name(key)[0]):
             found.setdefault(name, key)
     return found
 
 
-def base_name(model: str) -> tuple[str, str | None]:
-    """The name without organisation, quantization and tuning words, and the quantization that it names."""
+def _unquantized(model: str) -> tuple[str, str | None]:
+    """The name without organisation and quantization words, and the first quantization that it names."""
     name = re.sub(r"\s*\(.*?\)", "", model).rstrip("/").rpartition("/")[2].lower()
     quantization = None
     for pattern, word in _QUANT_WORDS:
@@ -138,6 +139,13 @@ def base_name(model: str) -> tuple[str, str | None]:
         if match:
             quantization = quantization or word
             name = name[: match.start()] + name[match.end() :]
+    return name.strip("-_. "), quantization
+
+
+def base_name(model: str) -> tuple[str, str | None]:
+    """The name without organisation, quantization and tuning words, and the quantization that it names."""
+    name, quantization = _unquantized(model)
+    name = name.removeprefix("meta-")
     while True:
         shorter = _TUNED.sub("", name)
         if shorter == name:
@@ -173,12 +181,13 @@ def find_model(model: str) -> Found | None:
             return Found(key, requantized(shape, said) if said else shape, "" if key == model else f"read as {key}")
     base, quantization = base_name(model)
     quantization = quantization or said
-    key = names.get(base)
+    key = names.get(_unquantized(model)[0]) or names.get(base)  # a tuned version can have another context
     if key is None:
         return None
     shape = _shape(known[key])
-    if quantization is None and shape.quantization != "bf16" and base == base_name(key)[0]:
-        quantization = shape.quantization
+    if quantization is None:
+        # a requant of it is all that the catalogue has: what nobody calls quantized is taken for 16 bits
+        quantization = "bf16" if _unquantized(key)[1] else shape.quantization
     return Found(key, requantized(shape, quantization) if quantization else shape, f"read as {key}")
 
 
