@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--baseline", metavar="FILE", help="findings that stand in this file do not count")
     parser.add_argument("--write-baseline", metavar="FILE", help="write all findings that count to this file")
+    parser.add_argument("--category", default="", metavar="WORD", help="category of the SARIF log (`auditor/WORD/`)")
     parser.add_argument("--show-suppressed", action="store_true", help="show suppressed findings in every format")
 
 
@@ -46,7 +47,11 @@ def run(options: argparse.Namespace) -> int:
         result = _apply(result, entries, options)
     reporter = next(reporter for reporter in REPORTERS if reporter.name == options.format)
     report = ReportOptions(
-        rules=load_rules(), fail_on=config.fail_on, quiet=options.quiet, show_suppressed=options.show_suppressed
+        rules=load_rules(),
+        fail_on=config.fail_on,
+        quiet=options.quiet,
+        show_suppressed=options.show_suppressed,
+        category=options.category,
     )
     with document_stream(options.output) as stream:
         reporter.write(result, stream, report)
