@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def test_a_file_by_name_and_the_tree_give_the_same_findings(
 ) -> None:
     lay({"requirements.txt": "sglang==0.5.19\n", "--odd.txt": "sglang==0.5.18\n"}, tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert main(["scan"]) == 1
-    whole = capsys.readouterr().out
-    assert main(["scan", "--", "--odd.txt", "requirements.txt"]) == 1
-    assert capsys.readouterr().out == whole
+    assert main(["scan", "--format", "json"]) == 1
+    whole = json.loads(capsys.readouterr().out)["findings"]
+    assert main(["scan", "--format", "json", "--", "--odd.txt", "requirements.txt"]) == 1
+    assert json.loads(capsys.readouterr().out)["findings"] == whole
+    assert [finding["path"] for finding in whole] == ["--odd.txt", "requirements.txt"]
