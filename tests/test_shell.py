@@ -52,6 +52,7 @@ def words(text: str, dialect: Dialect = SHELL) -> list[list[str]]:
         ('X=1; if [ -n "${Y:-}" ]; then X=2; fi; a $X', [["[", "-n", "", "]"], ["a", "1"]]),
         ("if $Q; then X=1; else X=2; fi; a $X", [["$Q"], ["a", "2"]]),
         ("case ${M:-p} in p) X=1;; *) X=2;; esac; a $X", [["a", "1"]]),
+        ("if $Q; then X=$1; fi; a ${X:-d}", [["$Q"], ["a", "d"]]),
         ("for t in 4 8; do a $t; done", [["a", "4"]]),
         ("cat <<'EOF' > f\nX $Y\nEOF\na", [["cat"], ["a"]]),
         ("a $(b c) `d`", [["b", "c"], ["d"], ["a", "$(b c)", "`d`"]]),

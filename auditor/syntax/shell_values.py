@@ -293,6 +293,9 @@ class Scope:
             if binding is None and known is not None:
                 present = text != ""
             return self.evaluate(piece.argument) if present else ()
+        if binding is not None and piece.operator.startswith(":") and self.reaches(binding.branch) is not True:
+            text = "" if text is None else text  # set in an arm that need not run: the default is what ships
+            known = known if text else ()
         unset = known is None or (text == "" and piece.operator.startswith(":"))
         if unset and piece.operator in (":-", "-", ":=", "="):
             argument = self.evaluate(piece.argument)
@@ -308,20 +311,7 @@ class Scope:
         span = definition.span
         value = definition.value
         if isinstance(value, Unresolved):
-            found: list[Fragment] = []
-            for part in value.parts:
-                if isinstance(part, str):
-                    found.append(Fragment(part, _spread(len(part), span.start.offset, span.end.offset)))
-                else:
-                    text = f"${{{part.name}}}"
-                    inner = None
-                    if part.default is not None and not isinstance(part.default, Unresolved):
-                        default = _text(part.default)
-                        inner = (Fragment(default, _spread(len(default), span.start.offset, span.end.offset)),)
-                    found.append(
-                        Fragment(text, _spread(len(text), span.start.offset, span.end.offset), False, part, inner)
-                    )
-            return tuple(found)
+            return self.of_parts(value, span)
         text = _text(value)
         written = self.source.text[span.start.offset : span.end.offset] if span.path == self.source.path else ""
         start = written.find(text) if text else -1
@@ -329,6 +319,31 @@ class Scope:
             first = span.start.offset + start
             return (Fragment(text, range(first, first + len(text))),)
         return (Fragment(text, _spread(len(text), span.start.offset, span.end.offset)),)
+
+    def of_parts(self, value: Unresolved, span: Span) -> tuple[Fragment, ...]:
+        """Fragments of a value with variables: each part where it stands in the text of the definition."""
+        start, end = span.start.offset, span.end.offset
+        text = self.source.text if span.path == self.source.path else ""
+        found: list[Fragment] = []
+        for index, part in enumerate(value.parts):
+            if isinstance(part, str):
+                at = text.find(part, start, end)
+                exact = at >= 0
+                offsets: Sequence[int] = range(at, at + len(part)) if exact else _spread(len(part), start, end)
+                found.append(Fragment(part, offsets))
+                start = at + len(part) if exact else start
+                continue
+            following = value.parts[index + 1] if index + 1 < len(value.parts) else None
+            stop = text.find(following, start, end) if isinstance(following, str) else end
+            written = text[start:stop] if start < stop <= len(text) else f"${{{part.name}}}"
+            offsets = range(start, stop) if start < stop <= len(text) else _spread(len(written), start, end)
+            inner = None
+            if part.default is not None and not isinstance(part.default, Unresolved):
+                default = _text(part.default)
+                inner = (Fragment(default, _spread(len(default), start, max(stop, start + 1))),)
+            found.append(Fragment(written, offsets, False, part, inner))
+            start = max(start, stop)
+        return tuple(found)
 
     def arithmetic(self, text: str) -> int | None:
         def number(match: re.Match[str]) -> str:
