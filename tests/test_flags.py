@@ -24,6 +24,7 @@ from auditor.launch.flags import canonical, human_int, spelled, typed
         ("--quant", "0.5.9", "quantization", True),
         ("--enable-kv-cache-sharding", "0.5.21", "enable-kv-cache-sharding", True),
         ("--enable-kv-cache-sharding", "0.5.22.post1", "enable-kv-cache-sharding", False),
+        ("--page-size", "0.4.5", "page-size", False),
         ("--enable-ep-moe", "0.5.4", "enable-ep-moe", True),
         ("mem_fraction_static", None, "mem-fraction-static", False),
         ("--max-model-len", None, "max-model-len", False),

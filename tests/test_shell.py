@@ -155,6 +155,23 @@ def test_references_of_a_script() -> None:
     ]
 
 
+def test_the_image_says_which_options_there_are() -> None:
+    text = f"docker run lmsysorg/sglang:v0.5.22-cu129 {SERVE} --cuda-graph-max-bs 8 --tp 2 --context-len 1k"
+    (launch,) = [fact for fact in facts(text) if isinstance(fact, EngineLaunch)]
+    assert [(problem.spelling, problem.reason) for problem in launch.problems] == [
+        (
+            "--cuda-graph-max-bs",
+            "`--cuda-graph-max-bs` is ambiguous in sglang 0.5.22: `--cuda-graph-max-bs-decode`, "
+            "`--cuda-graph-max-bs-prefill`",
+        )
+    ]
+    assert {name: flag.value for name, flag in launch.flags.items()} == {
+        "cuda-graph-max-bs-decode": 8,
+        "tp-size": 2,
+        "context-length": 1000,
+    }
+
+
 def test_secrets_of_the_environment_are_not_kept() -> None:
     (launch,) = [
         fact

@@ -79,17 +79,17 @@ def _release(version: str) -> tuple[tuple[int, ...], int] | None:
     return tuple(int(part) for part in match.group(1).split(".")), int(match.group(2) or 0)
 
 
-def _index(version: str | None) -> int | None:
-    """The newest sampled version at or below `version`; `None` when the version is not known."""
+def _indexes(version: str | None) -> tuple[int, ...]:
+    """The sampled versions that stand for `version`: itself, or its neighbours on both sides, the older one first;
+    empty when the version is not known."""
     wanted = _release(version) if version else None
     if wanted is None:
-        return None
-    found = 0
-    for index, sampled in enumerate(_data()[0]):
-        release = _release(sampled)
-        if release is not None and release <= wanted:
-            found = index
-    return found
+        return ()
+    releases = [_release(sampled) or ((), 0) for sampled in _data()[0]]
+    if wanted in releases:
+        return (releases.index(wanted),)
+    above = sum(release <= wanted for release in releases)
+    return tuple(index for index in (above - 1, above) if 0 <= index < len(releases))
 
 
 @lru_cache(maxsize=4096)
@@ -98,19 +98,17 @@ def spelled(spelling: str, version: str | None = None) -> Spelling:
     `version=None`, at the newest one that accepts it."""
     versions, table = _data()
     text = spelling.removeprefix("--") if spelling.startswith("--") else spelling
-    index = _index(version)
-    if index is None:
-        return _any_version(text, versions, table)
-    option, problem = _at(text, index, table)
-    if option is None and not problem:
-        newest = _any_version(text, versions, table)
-        if newest.option is None:
-            return newest
-        return Spelling(newest.name, newest.option, f"`--{text}` is no option of sglang {version}")
-    if option is None:
-        newest = _any_version(text, versions, table)
-        return Spelling(newest.name, newest.option, problem)
-    return Spelling(option.name, option)
+    indexes = _indexes(version)
+    problem = ""
+    for index in indexes:
+        option, why = _at(text, index, table)
+        if option is not None:
+            return Spelling(option.name, option)
+        problem = problem or why
+    newest = _any_version(text, versions, table)
+    if newest.option is None or not indexes:
+        return newest
+    return Spelling(newest.name, newest.option, problem or f"`--{text}` is no option of sglang {version}")
 
 
 def _any_version(text: str, versions: Sequence[str], table: Mapping[str, tuple[_Row, ...]]) -> Spelling:

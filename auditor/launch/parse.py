@@ -120,6 +120,15 @@ def runs_engine(image: Value | None) -> bool:
     return re.search(r"(?:^|/)sglang(?:-rocm|-runtime)?(?::|@|$)", name) is not None
 
 
+def engine_version(image: Value | None) -> str | None:
+    """The engine release that an image reference states, `None` when it states none."""
+    if not isinstance(image, str):
+        return None
+    from auditor.launch.images import image_verdict
+
+    return image_verdict(image).version
+
+
 def _first(words: Sequence[Word], index: int) -> int:
     """The interpreter before `-m`, or `index` itself."""
     first = index
@@ -140,7 +149,8 @@ def launch_of(words: Sequence[Word], source: SourceFile, context: LaunchContext 
     if entry is None:
         return None
     arguments = words[entry.arguments :]
-    flags, problems, bare = read_flags(arguments, source, positional=entry.positional)
+    version = engine_version(context.image)
+    flags, problems, bare = read_flags(arguments, source, positional=entry.positional, version=version)
     own = [word.span for word in words[entry.first :] if word.span.path == source.path]
     start = words[entry.first].span.start
     end = max((span.end for span in own if span.start >= start), default=words[entry.first].span.end)
