@@ -142,6 +142,21 @@ def test_no_accelerator_is_needed_where_all_of_them_agree(tmp_path: Path) -> Non
     assert told(tmp_path, small, POOL) == []
 
 
+CONFIG = (
+    '{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, '
+    '"num_key_value_heads": 32, "vocab_size": 32000, "intermediate_size": 11008, "max_position_embeddings": 1048576, '
+    '"torch_dtype": "bfloat16"}'
+)
+
+
+def test_a_model_of_the_tree_is_known_by_its_folder(tmp_path: Path) -> None:
+    # 32 layers of 32 heads of 128 in bfloat16 are 512 KiB a token: 80 GB hold about 100,000 of them
+    files = {"models/ours/config.json": CONFIG, "serve.sh": role("prefill", "", "models/ours")}
+    assert told(tmp_path / "a", files, POOL, gpu="H100") == [("serve.sh", 1, POOL, "error", "below")]
+    files["serve.sh"] = role("prefill", "", "models/theirs")
+    assert told(tmp_path / "b", files, POOL, gpu="H100") == []
+
+
 def test_the_band_is_told_once_a_deployment_on_its_narrowest_worker(tmp_path: Path) -> None:
     text = role("prefill", "--context-length 8192") + role("decode", "--context-length 4096 --max-total-tokens 4096")
     assert told(tmp_path, {"pd.sh": text}, "edge-limit-band") == [("pd.sh", 2, "edge-limit-band", "note", "open-band")]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from auditor.capacity.catalog import Gpu
     from auditor.capacity.launch import Known
     from auditor.capacity.pool import PoolEstimate
+    from auditor.capacity.shapes import ModelShape
 
 MARGIN = 7  # the longest prompt that is served is min(context, pool) - 7: see edge_limit.py
 # One worker for both phases transfers nothing: what does not fit there is an outage for that client and no leak.
@@ -82,7 +83,7 @@ def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | N
     flag = launch.flags.get("context-length")
     if flag is not None and number(flag) is None:
         return None  # the window itself is a variable: there is nothing to compare
-    shapes = shapes_named(launch)
+    shapes = _from_tree(launch, facts) or shapes_named(launch)
     context = number(flag) or (shapes[0].context if shapes else None)
     if context is None:
         return None
@@ -101,6 +102,17 @@ def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | N
     asked = launch.gpu.type if launch.gpu is not None else None
     gpu = find_gpu(asked) if asked else None
     return _judged(launch, known, (gpu,) if gpu is not None else tuple(gpus().values()), context, params)
+
+
+def _from_tree(launch: EngineLaunch, facts: FactSet) -> tuple[ModelShape, ...]:
+    """The shape of the configuration that the tree or the settings give under the launch's own name for its model."""
+    config = next((model for model in facts.models if model.model is not None and model.model == launch.model), None)
+    if config is None:
+        return ()
+    from auditor.capacity.shapes import shape_of
+
+    shape = shape_of(config.values)
+    return (shape,) if shape is not None else ()
 
 
 def _judged(
