@@ -573,7 +573,11 @@ def _unlearn(state: State, atoms: set[Atom]) -> None:
 
 
 def _uses(value: ast.expr, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(value))
+    known: frozenset[str] | None = getattr(value, "names_used", None)
+    if known is None:
+        known = frozenset(part.id for part in ast.walk(value) if isinstance(part, ast.Name))
+        value.names_used = known  # type: ignore[attr-defined]
+    return name in known
 
 
 def _names_itself(name: str, value: ast.expr) -> bool:

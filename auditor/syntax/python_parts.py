@@ -44,8 +44,7 @@ def matching_parts(source: SourceFile, patterns: Sequence[re.Pattern[bytes]]) ->
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for match in _IMPORT.finditer(data):
-                body.extend(_imports(match.group(0)))
+            body.extend(_imports([match.group(0) for match in _IMPORT.finditer(data)]))
             line, at = 1, 0
             for piece in _pieces(data, patterns):
                 line += data.count(b"\n", at, piece.start)
@@ -56,11 +55,11 @@ def matching_parts(source: SourceFile, patterns: Sequence[re.Pattern[bytes]]) ->
     return ast.Module(body, [])
 
 
-def _imports(text: bytes) -> list[ast.stmt]:
+def _imports(lines: list[bytes]) -> list[ast.stmt]:
     try:
-        return ast.parse(text.decode("utf-8", "replace")).body
-    except SyntaxError:  # a line of prose that begins with "from"
-        return []
+        return ast.parse(b"\n".join(lines).decode("utf-8", "replace")).body
+    except SyntaxError:  # a line of prose that begins with "from": leave that one out
+        return [] if len(lines) < 2 else [node for line in lines for node in _imports([line])]
 
 
 def _parse(piece: bytes, line: int, owner: str) -> list[ast.stmt]:
