@@ -1,0 +1,35 @@
+"""Launches of files as the estimate sees them: what is known is used, what is missing is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from auditor.capacity.of_launch import LaunchPool, pool_of
+from auditor.scan import ScanRequest, chosen_rules, gather
+from tests.trees import ROOT, lay
+
+
+def pools(root: Path) -> dict[str, LaunchPool]:
+    request = ScanRequest((str(root),))
+    facts = gather(request, chosen_rules(request))[0]
+    return {launch.span.path: pool_of(launch, "0.5.19", facts.models) for launch in facts.launches}
+
+
+def test_the_incidents_prefill_pool_is_below_its_context_and_decodes_covers_it() -> None:
+    found = pools(ROOT / "fixtures" / "repos" / "incident-glm")
+    prefill, decode = found["deploy/prefill.yaml"], found["deploy/decode.yaml"]
+    assert (prefill.word, prefill.context, prefill.context_source) == ("below", 1048576, "flag")
+    assert prefill.estimate is not None
+    assert prefill.estimate.tokens.high == 681280
+    assert decode.word == "covers"
+
+
+def test_what_a_launch_does_not_say_is_named(tmp_path: Path) -> None:
+    found = pools(
+        lay(
+            {"a.sh": 'python -m sglang.launch_server --model-path "$MODEL" --context-length 131072 --tp-size "$TP"\n'},
+            tmp_path,
+        )
+    )["a.sh"]
+    assert (found.word, found.estimate, found.context) == ("unknown", None, 131072)
+    assert [text.split(":")[0] for text in found.missing] == ["the model", "the GPU", "--tp-size"]
