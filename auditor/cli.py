@@ -31,6 +31,9 @@ COMMANDS: tuple[Command, ...] = (
         "inventory", "auditor.commands.inventory", "list packages, images and launches with their verdicts, no findings"
     ),
     Command("capacity", "auditor.commands.capacity", "the KV pool of one launch, worked out in the open"),
+    Command(
+        "diff", "auditor.commands.diff", "what changed between two revisions that moves the KV pool or the version"
+    ),
     Command("gate", "auditor.commands.gate", "pool against context, read from the running engine; fails closed"),
     Command("canary", "auditor.commands.canary", "content check of a running engine with sentinels at the limit"),
     Command("latency", "auditor.commands.latency", "long prompts that answer too fast, from request logs"),
