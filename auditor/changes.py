@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from auditor.capacity.of_launch import FLOATS, INTEGERS, SWITCHES, TEXTS, LaunchPool, pool_of
+from auditor.capacity.of_launch import FLOATS, INTEGERS, SWITCHES, TEXTS, LaunchPool, engine_version, pool_of
 from auditor.capacity.pool import longest_admitted
 from auditor.model.facts import EngineLaunch, FactSet, Flag, ImageReference, PackageReference, Unresolved, Value
 from auditor.model.findings import Finding, ScanResult
@@ -192,18 +192,6 @@ def _launch(before: EngineLaunch | None, after: EngineLaunch | None, old: FactSe
 
 def _pool(launch: EngineLaunch | None, facts: FactSet) -> LaunchPool | None:
     return pool_of(launch, engine_version(launch, facts), facts.models) if launch is not None else None
-
-
-def engine_version(launch: EngineLaunch, facts: FactSet) -> str | None:
-    """The engine's version where the tree says it: by the image of the launch, else by the one pin of its file."""
-    from auditor.launch.images import image_verdict, is_watched
-    from auditor.launch.versions import package_verdict
-
-    if launch.image is not None and is_watched(launch.image):
-        return image_verdict(launch.image).version
-    path = launch.span.path
-    found = {package_verdict(fact).version for fact in facts.packages if fact.span.path == path}
-    return found.pop() if len(found) == 1 else None
 
 
 def _same(one: LaunchPool | None, other: LaunchPool | None) -> bool:

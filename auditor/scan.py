@@ -77,7 +77,7 @@ def scan(request: ScanRequest) -> ScanResult:
     top = git_top(walked.root)
     prefix = "" if top is None or top == walked.root else os.path.relpath(walked.root, top).replace(os.sep, "/") + "/"
     stats = Stats(walked.files, sum(result.read for result in results), tuple(notes))
-    return ScanResult(tuple(findings), tuple(problems), facts, stats, sources, prefix)
+    return ScanResult(tuple(findings), tuple(problems), facts, stats, sources, prefix, whole_tree)
 
 
 def gather(

@@ -10,7 +10,7 @@ from auditor.capacity.catalog import Gpu, find_gpu, find_model
 from auditor.capacity.pool import PoolEstimate, Word, estimate_pool, verdict
 from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.capacity.spec import LaunchSpec, version_of
-from auditor.model.facts import EngineLaunch, Flag, ModelConfig, Unresolved
+from auditor.model.facts import EngineLaunch, FactSet, Flag, ModelConfig, Unresolved
 
 # The field of `LaunchSpec` that each option fills, by canonical name.
 INTEGERS = {
@@ -85,6 +85,18 @@ def pool_of(launch: EngineLaunch, version: str | None, models: Sequence[ModelCon
     estimate = estimate_pool(spec)
     missing_context = () if context else ("the context length: neither a flag nor the model's configuration gives it",)
     return LaunchPool(verdict(estimate.tokens, context), estimate, context, source, missing_context)
+
+
+def engine_version(launch: EngineLaunch, facts: FactSet) -> str | None:
+    """The engine's version where the tree says it: by the image of the launch, else by the one pin of its file."""
+    from auditor.launch.images import image_verdict, is_watched
+    from auditor.launch.versions import package_verdict
+
+    if launch.image is not None and is_watched(launch.image):
+        return image_verdict(launch.image).version
+    path = launch.span.path
+    found = {package_verdict(fact).version for fact in facts.packages if fact.span.path == path}
+    return found.pop() if len(found) == 1 else None
 
 
 def _shape(launch: EngineLaunch, models: Sequence[ModelConfig], missing: list[str]) -> ModelShape | None:

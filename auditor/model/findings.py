@@ -93,7 +93,8 @@ class Stats:
 @dataclass(frozen=True, slots=True)
 class ScanResult:
     """All that one audit found. `sources` holds the files that findings and problems point into. `prefix` leads from
-    the repository root to the root of the scan (`""` or `deploy/`)."""
+    the repository root to the root of the scan (`""` or `deploy/`). `whole_tree`: a folder was scanned, not a list of
+    single files."""
 
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
@@ -101,6 +102,7 @@ class ScanResult:
     stats: Stats
     sources: Mapping[str, SourceFile]
     prefix: str = ""
+    whole_tree: bool = True
 
     @property
     def active(self) -> tuple[Finding, ...]:

@@ -40,4 +40,6 @@ REPORTERS: tuple[Reporter, ...] = (
     Reporter("terminal", "auditor.report.terminal"),
     Reporter("json", "auditor.report.json_document"),
     Reporter("sarif", "auditor.report.sarif"),
+    Reporter("github", "auditor.report.github"),
+    Reporter("markdown", "auditor.report.markdown"),
 )

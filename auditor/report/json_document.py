@@ -6,6 +6,7 @@ import json
 from typing import TextIO
 
 from auditor import __version__
+from auditor.checklist import checklist, checklist_json
 from auditor.model.facts import Related
 from auditor.model.findings import LEVELS, Finding, JsonValue, ScanResult
 from auditor.model.spans import Span
@@ -29,6 +30,7 @@ def document(result: ScanResult) -> dict[str, JsonValue]:
         "root": ".",
         "findings": [finding_json(finding) for finding in result.findings],
         "unread": [unread_json(problem.path, problem.reason, problem.kind) for problem in result.problems],
+        "checklist": checklist_json(checklist(result)),
         "summary": {
             "files": result.stats.files,
             "read": result.stats.read,

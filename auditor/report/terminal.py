@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
+from auditor.checklist import Point, checklist
 from auditor.model.findings import LEVELS, Finding, ScanResult
 from auditor.model.spans import SourceFile, Span
 from auditor.report import ReportOptions
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+STATES = {"met": "green", "exposed": "bold red", "not shown by this tree": "dim"}
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 MAX_LINES = 3  # of a span that covers many
 MAX_MARKED = 200  # characters of one line that are shown at most when the span is longer than the line's room
@@ -23,7 +25,8 @@ LOG_WIDTH = 160  # a CI log has no width of its own: wide enough to keep a messa
 
 def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
     """Findings by file, then what was not read, then one line that sums up."""
-    if not result.findings and not result.problems:
+    points = () if options.quiet else checklist(result)
+    if not result.findings and not result.problems and not points:
         stream.write(summary(result) + "\n")
         return
     console = console_for(stream, options)
@@ -41,10 +44,33 @@ def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
             place = problem.path if problem.span is None else f"{problem.path}:{problem.span.start.line}"
             console.print(f"  {place}: {problem.reason}", markup=False, highlight=False, soft_wrap=True)
         console.print()
+    _checklist(console, points)
     worst = next((level for level in LEVELS if any(finding.level == level for finding in result.active)), None)
     console.print(
         summary(result), style=STYLES[worst] if worst else "green", markup=False, highlight=False, soft_wrap=True
     )
+
+
+def _checklist(console: Console, points: Sequence[Point]) -> None:
+    from rich.text import Text
+
+    if points:
+        console.print("Isolation checklist:", style="bold", highlight=False)
+    for point in points:
+        line = Text(f"  {point.number} ")
+        line.append(point.state, style=STATES[point.state])
+        line.append(f": {point.title} ")
+        line.append(f"({point.reason}{places(point)})", style="dim")
+        console.print(line, soft_wrap=not console.is_terminal)
+
+
+def places(point: Point) -> str:
+    """The first place of the evidence, and how many more there are."""
+    if not point.evidence:
+        return ""
+    first = point.evidence[0]
+    more = f" and {len(point.evidence) - 1} more" if len(point.evidence) > 1 else ""
+    return f": {first.path}:{first.start.line}{more}"
 
 
 def console_for(stream: TextIO, options: ReportOptions) -> Console:
