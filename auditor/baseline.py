@@ -8,13 +8,12 @@ a run share one.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from auditor.errors import ConfigError, OutputError
 from auditor.model.findings import Finding, Suppression
+from auditor.whole_file import whole_file
 
 HEAD = "# auditor baseline, version 1; one finding a line, sorted; merge as text, remove lines by hand"
 
@@ -83,13 +82,9 @@ def write_baseline(path: str, findings: Iterable[Finding]) -> int:
         )
         for finding in kept
     )
-    folder = os.path.dirname(os.path.abspath(path))
     try:
-        handle, draft = tempfile.mkstemp(dir=folder, prefix=".auditor-", suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+        with whole_file(path) as stream:
             stream.write("\n".join([HEAD, *lines]) + "\n")
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
     except OSError as error:
         raise OutputError(f"cannot write the baseline `{path}`: {error.strerror}") from None
     return len(lines)

@@ -6,7 +6,6 @@ import argparse
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import TextIO
 
 from auditor.config import Config, find_config, load_config
 from auditor.errors import OutputError, UsageError
+from auditor.whole_file import whole_file
 
 PROFILES = ("default", "strict")
 FAIL_ON = ("error", "warning", "note", "never")
@@ -86,27 +86,11 @@ def document_stream(path: str | None) -> Iterator[TextIO]:
         yield stream
         _print(stream.getvalue())
         return
-    folder = os.path.dirname(os.path.abspath(path))
     try:
-        handle, draft = tempfile.mkstemp(dir=folder, prefix=".auditor-", suffix=".tmp")
-    except OSError as error:
-        raise OutputError(f"cannot write `{path}`: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with whole_file(path) as file:
             yield file
-        os.chmod(draft, 0o666 & ~_umask())
-        os.replace(draft, path)
     except OSError as error:
         raise OutputError(f"cannot write `{path}`: {error.strerror}") from None
-    finally:
-        if os.path.exists(draft):
-            os.unlink(draft)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _print(text: str) -> None:

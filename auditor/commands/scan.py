@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from auditor.baseline import Entry, apply_baseline, read_baseline, write_baseline
 from auditor.commands.common import FAIL_ON, add_output, add_paths, config_of, document_stream, jobs_of
+from auditor.errors import UsageError
 from auditor.model.findings import LEVELS, ScanResult
 from auditor.report import REPORTERS, ReportOptions
 
@@ -26,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", metavar="FILE", help="findings that stand in this file do not count")
     parser.add_argument("--write-baseline", metavar="FILE", help="write all findings that count to this file")
     parser.add_argument("--category", default="", metavar="WORD", help="category of the SARIF log (`auditor/WORD/`)")
+    parser.add_argument("--fix", action="store_true", help="rewrite what is safe to rewrite, then report what is left")
+    parser.add_argument("--diff", action="store_true", help="print what --fix would change, as a patch; write nothing")
     parser.add_argument("--show-suppressed", action="store_true", help="show suppressed findings in every format")
 
 
@@ -35,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
     from auditor.rulebook import load_rules
     from auditor.scan import ScanRequest, plan_of, scan
 
+    if (options.fix or options.diff) and options.write_baseline:
+        raise UsageError("--write-baseline keeps findings and --fix takes them away: one at a time")
     config = config_of(options)
     entries = _baseline(options)
     result = scan(ScanRequest(tuple(options.paths) or (".",), config, jobs_of(options)))
@@ -45,6 +50,19 @@ def run(options: argparse.Namespace) -> int:
         entries = read_baseline(options.write_baseline)
     if entries is not None:
         result = _apply(result, entries, options)
+    if result.active:
+        from auditor.fixing import with_edits
+
+        result = with_edits(result, load_rules())
+        if options.diff or options.fix:
+            _say_relock(result)
+        if options.fix and not options.diff and _rewrite(result, options):
+            result = scan(ScanRequest(tuple(options.paths) or (".",), config, jobs_of(options)))
+            if entries is not None:
+                result = _apply(result, entries, options)
+            result = with_edits(result, load_rules())
+    if options.diff:
+        return _patch(result, options, config.fail_on)
     reporter = next(reporter for reporter in REPORTERS if reporter.name == options.format)
     report = ReportOptions(
         rules=load_rules(),
@@ -62,6 +80,33 @@ def run(options: argparse.Namespace) -> int:
         if problem.kind == "internal":
             sys.stderr.write(f"auditor: {problem.path}: {problem.reason}; please report this\n")
     return exit_code(result, config.fail_on)
+
+
+def _rewrite(result: ScanResult, options: argparse.Namespace) -> int:
+    """Write what is safe to rewrite; how many places were changed."""
+    from auditor.fixing import rewrites, write_rewrites
+    from auditor.walk import root_of
+
+    found = rewrites(result)
+    places = write_rewrites(found, root_of(tuple(options.paths) or (".",)))
+    files = f"{len(found)} file{'s' if len(found) != 1 else ''}"
+    sys.stderr.write(f"auditor: changed {places} place{'s' if places != 1 else ''} in {files}\n")
+    return places
+
+
+def _patch(result: ScanResult, options: argparse.Namespace, fail_on: str) -> int:
+    from auditor.fixing import rewrites, unified
+
+    with document_stream(options.output) as stream:
+        stream.writelines(unified(rewrites(result)))
+    return exit_code(result, fail_on)
+
+
+def _say_relock(result: ScanResult) -> None:
+    from auditor.fixing import relock_commands
+
+    for command in relock_commands(result):
+        sys.stderr.write(f"auditor: locks are not edited, they are made again: {command}\n")
 
 
 def _baseline(options: argparse.Namespace) -> list[Entry] | None:

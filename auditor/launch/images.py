@@ -232,6 +232,17 @@ def image_verdict(reference: Value, fixed: str = FIXED) -> ImageVerdict:
     return _undecided(tag, family, parts.digest, parts.repository.rsplit("/", 1)[-1])
 
 
+def successor(repository: str, tag: str, fixed: str = FIXED) -> str | None:
+    """The tag of the fixed release that takes the place of a tag of the project's own images: the same repository and
+    the same suffix. `None` where none is known: mirrors and rebuilds may not have it, CUDA 12 ended before it."""
+    if not any(repository == known or repository.endswith(f"docker.io/{known}") for known in _data()["upstream"]):
+        return None
+    match = re.fullmatch(r"v\d+(?:\.\d+)+(?:rc\d+)?(?:\.post\d+)?(?P<suffix>-.*)?", tag)
+    if match is None or (match["suffix"] or "") not in _data()["successors"]:
+        return None
+    return f"v{fixed}{match['suffix'] or ''}"
+
+
 def _set(value: Value | None) -> str:
     names = value.names if isinstance(value, Unresolved) else ()
     return f"a value for `{names[0]}`" if names else "the value of the variable"
