@@ -91,6 +91,8 @@ def _package_edits(fact: PackageReference, sources: Mapping[str, SourceFile], fi
     source = sources[span.path]
     if fact.kind == "locked" or posixpath.basename(span.path).lower() in RELOCK or _is_made(source, span):
         return ()
+    if span.path.endswith(".nix"):
+        return ()  # the hash of the source beside it belongs to the version
     text = source.slice(span)
     if fact.kind == "pinned" and isinstance(fact.version, str) and "+" not in fact.version and "*" not in fact.version:
         return _replaced(source, span, fact.version, fixed) or _at_definition(

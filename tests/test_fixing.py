@@ -92,6 +92,10 @@ def test_what_is_safe_to_rewrite_is_rewritten(tmp_path: Path, path: str, before:
         ("Dockerfile", "FROM lmsysorg/sglang:v0.5.19@sha256:" + "0" * 64 + "\n"),
         ("Dockerfile", "FROM registry.example.com/team/sglang:v0.5.19\n"),  # a rebuild may not have the tag
         ("Dockerfile", "FROM lmsysorg/sglang:latest\n"),
+        (
+            "package.nix",
+            'buildPythonPackage rec {\n  pname = "sglang";\n  version = "0.5.9";\n  src = fetch { hash = "x"; };\n}\n',
+        ),
     ],
 )
 def test_what_needs_a_decision_is_left(tmp_path: Path, path: str, text: str) -> None:

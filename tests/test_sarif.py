@@ -69,3 +69,26 @@ def test_columns_count_utf16_units() -> None:
     source = SourceFile("x", "a😀b = 1\n")
     assert source.position(2).column == 3
     assert source.utf16_column(source.position(2)) == 4
+
+
+@pytest.mark.parametrize(
+    ("files", "marked"),
+    [
+        (
+            {
+                "a.sh": "sglang serve m \\\n  --context-length \\\n  1048576 \\\n  --max-total-tokens 4096\n",
+            },
+            (3, 3, 10),
+        ),
+        ({"a.sh": "sglang serve m --context-length 1048576 --max-total-tokens 4096\n"}, (1, 16, 40)),
+    ],
+)
+def test_a_region_is_one_line_so_that_a_pull_request_shows_it(
+    tmp_path: Path, files: dict[str, str], marked: tuple[int, int, int]
+) -> None:
+    log = sarif_of(lay(files, tmp_path))
+    check_sarif(log, tmp_path)
+    [result] = [result for result in log["runs"][0]["results"] if result["ruleId"] == "kv-pool-below-context"]
+    region = result["locations"][0]["physicalLocation"]["region"]
+    assert (region["startLine"], region["startColumn"], region["endColumn"]) == marked
+    assert region["endLine"] == region["startLine"]

@@ -10,6 +10,7 @@ from typing import TextIO
 from auditor.checklist import checklist
 from auditor.model.findings import LEVELS, Finding, ScanResult
 from auditor.report import ReportOptions
+from auditor.report.sarif import narrowed
 from auditor.report.terminal import summary
 
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -46,10 +47,10 @@ def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
 
 
 def _command(finding: Finding, result: ScanResult, title: str) -> str:
-    span = finding.span
+    source = result.sources[finding.span.path]
+    span = narrowed(finding.span, source)
     values = {"file": result.prefix + span.path, "line": str(span.start.line)}
     if span.end.line == span.start.line:  # columns of several lines are refused
-        source = result.sources[span.path]
         first = source.utf16_column(span.start)
         values |= {"col": str(first), "endColumn": str(max(source.utf16_column(span.end), first + 1))}
     else:

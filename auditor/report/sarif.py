@@ -132,14 +132,15 @@ def _result(
     source = result.sources[finding.span.path]
     if finding.span.path not in hashes:
         hashes[finding.span.path] = line_hashes(source)
+    place = narrowed(finding.span, source)
     entry: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": numbers[finding.rule],
         "level": finding.level,
         "message": {"text": _message(finding)},
-        "locations": [{"physicalLocation": _physical(finding.span, result)}],
+        "locations": [{"physicalLocation": _physical(place, result)}],
         "partialFingerprints": {
-            "primaryLocationLineHash": hashes[finding.span.path].get(finding.span.start.line, "0:1"),
+            "primaryLocationLineHash": hashes[finding.span.path].get(place.start.line, "0:1"),
             IDENTITY: finding.fingerprint,
         },
         "properties": {"confidence": finding.confidence, **finding.properties},
@@ -178,6 +179,19 @@ def _physical(span: Span, result: ScanResult) -> dict[str, Any]:
         "artifactLocation": {"uri": uri_of(span.path, result.prefix)},
         "region": region(span, result.sources[span.path]),
     }
+
+
+def narrowed(span: Span, source: SourceFile) -> Span:
+    """One line of a span that covers several: a pull request shows an alert only where every line of its region was
+    changed. Of an option and its value on the next line that is the value's line, of anything longer the first."""
+    if span.end.line == span.start.line:
+        return span
+    line = span.end.line if span.end.line == span.start.line + 1 else span.start.line
+    first = source.line_starts[line - 1]
+    last = first + len(source.line_text(line).rstrip())
+    first += len(source.line_text(line)) - len(source.line_text(line).lstrip())
+    start, end = max(first, span.start.offset), min(last, span.end.offset)
+    return source.span(start, end) if start < end else span
 
 
 def region(span: Span, source: SourceFile) -> dict[str, int]:
