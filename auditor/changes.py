@@ -30,7 +30,6 @@ ENVIRONMENT = frozenset(
         "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN",
     }
 )  # fmt: skip
-_VERDICTS = {"safe": 0, "unverifiable": 1, "admits-vulnerable": 2, "vulnerable": 3}
 _WORDS = {"covers": 0, "low-headroom": 1, "straddles": 2, "below": 3}
 _LEVELS = {"note": 0, "warning": 1, "error": 2}
 T = TypeVar("T")
@@ -301,10 +300,6 @@ def _references(old: Iterable[T], new: Iterable[T], view: Callable[[T], _Referen
             continue
         if before is not None and after is not None and (before.text, before.verdict) == (after.text, after.verdict):
             continue
-        worse: tuple[str, ...] = ()
-        if before is not None and after is not None and _VERDICTS[after.verdict] > max(1, _VERDICTS[before.verdict]):
-            place_text = f"{item.span.path}:{item.span.start.line}"
-            worse = (f"{place_text}: {before.text} was {before.verdict}, {after.text} is {after.verdict}",)
         yield Change(
             kind=item.kind,
             state="removed" if after is None else "added" if before is None else "changed",
@@ -314,7 +309,6 @@ def _references(old: Iterable[T], new: Iterable[T], view: Callable[[T], _Referen
             settings=(Setting("version", before.text if before else None, after.text if after else None),),
             verdict_before=before.verdict if before else None,
             verdict_after=after.verdict if after else None,
-            worse=worse,
         )
 
 

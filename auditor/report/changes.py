@@ -9,6 +9,7 @@ from typing import TextIO
 from auditor.capacity.of_launch import LaunchPool
 from auditor.changes import Change, Changes, Setting
 from auditor.report.json_document import finding_json, place
+from auditor.report.markdown import escaped
 
 SCHEMA_VERSION = 1
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
@@ -115,13 +116,6 @@ def gate_commands(changes: Changes) -> list[str]:
     rest = sorted({change.port for change in launches if change.role not in ports}) or ([] if commands else [30000])
     commands += [f"auditor gate http://HOST:{port}" for port in rest]
     return commands
-
-
-def escaped(text: str) -> str:
-    """Text that Markdown shows as it is, inside of a table too."""
-    for char in "\\`*_[]<>|":
-        text = text.replace(char, "\\" + char if char not in "<>" else {"<": "&lt;", ">": "&gt;"}[char])
-    return " ".join(text.split())
 
 
 def _title(change: Change) -> str:
