@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 from auditor.errors import ConfigError, OutputError
 from auditor.model.findings import Finding, Suppression
+from auditor.own_documents import BASELINE_HEAD
 from auditor.whole_file import whole_file
 
-HEAD = "# auditor baseline, version 1; one finding a line, sorted; merge as text, remove lines by hand"
+HEAD = BASELINE_HEAD + "; one finding a line, sorted; merge as text, remove lines by hand"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from auditor.limits import MAX_CODE_BYTES, MAX_FILE_BYTES
 from auditor.model.facts import CodeModule, Fact, PackageReference
 from auditor.model.findings import Problem
 from auditor.model.spans import SourceFile
+from auditor.own_documents import is_report
 from auditor.readers import READERS, Reader
 from auditor.suppress import MARKER, Ignore, ignores_of
 from auditor.walk import LANGUAGES, Candidate, NameIndex
@@ -56,6 +57,8 @@ def read_file(candidate: Candidate, plan: Plan, index: NameIndex) -> FileResult:
             data = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         result.problems.append(Problem(candidate.path, f"cannot be read: {error.strerror or error}", "unread"))
+        return result
+    if is_report(data):
         return result
     low = data.lower()
     if mark_of(data) and b"\0" in data[:64]:

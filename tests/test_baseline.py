@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from auditor.cli import main
-from tests.trees import lay
+from tests.trees import lay, scan_tree
 
 
 @pytest.fixture
@@ -81,3 +81,17 @@ def test_a_baseline_that_cannot_be_read_is_exit_2(
     assert says in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+def test_reports_left_in_the_tree_are_not_read_as_part_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lay({"requirements.txt": "sglang==0.5.19\n", "a.sh": "sglang serve m --context-length 9000\n"}, tmp_path)
+    before = [(finding.rule, finding.span.path) for finding in scan_tree(tmp_path).findings]
+    for name in ("json", "sarif", "markdown", "github", "terminal"):
+        main(["scan", str(tmp_path), "--format", name])
+        lay({f"out/{name}.json": capsys.readouterr().out if name in ("json", "sarif") else "{}"}, tmp_path)
+    main(["inventory", str(tmp_path), "--format", "json"])
+    lay({"out/inventory.json": capsys.readouterr().out}, tmp_path)
+    main(["scan", str(tmp_path), "--write-baseline", str(tmp_path / "baseline.json")])
+    assert [(finding.rule, finding.span.path) for finding in scan_tree(tmp_path).findings] == before
