@@ -1,4 +1,4 @@
-"""Documents that report on a tree and are no part of it: the baseline, reports left in the workspace, SARIF of any tool.
+"""Documents that report on a tree and are no part of it: baselines, reports left in the workspace, SARIF logs.
 
 They quote findings, versions and whole command lines; read as files of the tree they would be reported again.
 """

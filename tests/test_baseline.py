@@ -90,7 +90,8 @@ def test_reports_left_in_the_tree_are_not_read_as_part_of_it(
     before = [(finding.rule, finding.span.path) for finding in scan_tree(tmp_path).findings]
     for name in ("json", "sarif", "markdown", "github", "terminal"):
         main(["scan", str(tmp_path), "--format", name])
-        lay({f"out/{name}.json": capsys.readouterr().out if name in ("json", "sarif") else "{}"}, tmp_path)
+        out = capsys.readouterr().out
+        lay({f"out/{name}.json" if name in ("json", "sarif") else f"out/{name}.txt": out}, tmp_path)
     main(["inventory", str(tmp_path), "--format", "json"])
     lay({"out/inventory.json": capsys.readouterr().out}, tmp_path)
     main(["scan", str(tmp_path), "--write-baseline", str(tmp_path / "baseline.json")])

@@ -77,7 +77,7 @@ def test_annotations_name_files_from_the_repositorys_root(tmp_path: Path) -> Non
 def test_the_markdown_of_the_incident_counts_shows_the_pools_and_ends_with_the_checklist() -> None:
     text = report(scan_tree(EXPOSED), "markdown")
     assert text.startswith("## auditor\n\n7 errors, ")
-    assert "| `kv-pool-below-context` | KV pool smaller than the context window | 1 |  |  |" in text
+    assert "| `kv-pool-below-context` | KV pool smaller than the context window | 1 |" in text
     assert "(prefill) | `" in text
     assert "681,280 | 1,048,576 | below |" in text
     assert text.rstrip().splitlines()[-1].startswith("| 5 | the gate runs again at each capacity change |")
