@@ -162,3 +162,24 @@ def test_the_document_holds_the_checklist() -> None:
 @pytest.mark.parametrize("name", [reporter.name for reporter in REPORTERS])
 def test_two_reports_of_one_tree_are_the_same_bytes(name: str) -> None:
     assert report(scan_tree(EXPOSED), name) == report(scan_tree(EXPOSED), name)
+
+
+@pytest.mark.parametrize(
+    ("files", "point", "state"),
+    [
+        ({"canary.yaml": "spec:\n  args: [auditor, canary, http://glm:30000]\n"}, 4, "met"),
+        ({"ops.sh": "auditor canary http://glm:30000 --rounds 4\n"}, 4, "met"),
+        ({"ops.sh": "# auditor canary http://glm:30000\n"}, 4, "not shown by this tree"),
+        (
+            {".github/workflows/a.yml": "jobs:\n  a:\n    steps:\n    - run: auditor diff origin/main...HEAD\n"},
+            5,
+            "met",
+        ),
+        ({".github/workflows/a.yml": "jobs:\n  a:\n    steps:\n    - run: auditor gate http://glm:30000\n"}, 5, "met"),
+        ({".github/workflows/a.yml": "name: auditor\ndiff: {}\n"}, 5, "not shown by this tree"),
+        ({"deploy.sh": "auditor gate http://glm:30000\n"}, 1, "met"),
+    ],
+)
+def test_the_steps_of_a_tree_are_seen(tmp_path: Path, files: dict[str, str], point: int, state: str) -> None:
+    tree = lay({"requirements.txt": "sglang==0.5.22\n", **files}, tmp_path)
+    assert states(scan_tree(tree))[point - 1] == state

@@ -12,6 +12,11 @@ from auditor.model.spans import SourceFile
 # The words stand on one line, in one list, or one a line: what may stand between them is no letter and no `#`.
 _BETWEEN = r"[^\w#]{1,40}?(?:args:[^\w#]{1,40}?)?"
 _GATE = re.compile(rf"\bauditor[\"']?{_BETWEEN}gate\b")
+# The checks beside it: content of a running engine, and what a change does to its pool. An argument follows.
+_OTHERS = tuple(
+    (name, re.compile(rf"\bauditor[\"']?{_BETWEEN}{name}\b(?=[\"']?[\s,]+(?:-[ \t]+)?[\w\"'$/.-])"))
+    for name in ("canary", "diff")
+)
 _OWN = re.compile(r"max_total_num_tokens")
 _CONTEXT = re.compile(r"context_len|max_req_input_len|max_model_len")
 _ASKS = re.compile(r"\b(?:curl|wget|requests|httpx|urlopen|aiohttp)\b")
@@ -20,8 +25,12 @@ _COMMENT = re.compile(r"^[ \t]*(?:#|//).*$", re.MULTILINE)
 
 
 def read(source: SourceFile) -> Iterator[Fact]:
-    """The gate of a file, and the front's limit that it is told."""
+    """The gate of a file, the front's limit that it is told, and the checks that stand beside it."""
     text = _COMMENT.sub(lambda match: " " * len(match.group()), source.text)
+    for name, pattern in _OTHERS:
+        other = pattern.search(text)
+        if other is not None:
+            yield Definition(name, other.group(), "gate", source.path, source.span(*other.span()))
     found = _GATE.search(text) or _own(text)
     if found is None:
         return
