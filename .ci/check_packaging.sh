@@ -16,7 +16,8 @@ installed=$(cd "$work" && "$work/clean/bin/auditor" rules)
 # A tree audited by the installed wheel gives the same document as the checkout.
 diff <("$python" -m auditor scan fixtures/repos/incident-glm --format json --fail-on never) \
      <("$work/clean/bin/auditor" scan fixtures/repos/incident-glm --format json --fail-on never)
-for file in rules/version rules/code; do
-  tar -tzf "$work"/dist/*.tar.gz | grep -q "$file/" || { echo "the sdist lacks $file"; exit 1; }
+tar -tzf "$work"/dist/*.tar.gz >"$work/sdist.txt"
+for file in rules/version rules/capacity rules/code rules/engine; do
+  grep -q "/$file/" "$work/sdist.txt" || { echo "the sdist lacks $file"; exit 1; }
 done
 echo "wheel and sdist hold the rules of the tree ($(echo "$expected" | grep -c '^  [a-z]') rules)"
