@@ -73,7 +73,7 @@ def write_baseline(path: str, findings: Iterable[Finding]) -> int:
     lines = sorted(
         json.dumps(
             {
-                "path": finding.span.path,
+                "path": finding.prefix + finding.span.path,
                 "rule": finding.rule,
                 "subject": finding.identity[1],
                 "scope": finding.identity[2],

@@ -74,10 +74,17 @@ def scan(request: ScanRequest) -> ScanResult:
     findings += findings_of(spoken, request.config.profile)
     findings.sort(key=lambda finding: finding.sort_key)
     problems.sort(key=lambda problem: (problem.path, problem.span.start.offset if problem.span else -1, problem.reason))
-    top = git_top(walked.root)
-    prefix = "" if top is None or top == walked.root else os.path.relpath(walked.root, top).replace(os.sep, "/") + "/"
+    prefix = _prefix(walked.root)
+    findings = [replace(finding, prefix=prefix) for finding in findings] if prefix else findings
     stats = Stats(walked.files, sum(result.read for result in results), tuple(notes))
     return ScanResult(tuple(findings), tuple(problems), facts, stats, sources, prefix, whole_tree)
+
+
+def _prefix(root: str) -> str:
+    """From the repository's root to the root of the scan; links on the way there are followed, as git does."""
+    root = os.path.realpath(root)
+    top = git_top(root)
+    return "" if top is None or top == root else os.path.relpath(root, top).replace(os.sep, "/") + "/"
 
 
 def gather(

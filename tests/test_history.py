@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from auditor.baseline import apply_baseline, read_baseline, write_baseline
+from auditor.cli import main
 from auditor.model.findings import Finding
 from tests.trees import ROOT, SHARED, lay, scan_tree
 
@@ -153,3 +154,23 @@ def test_twins_keep_their_number_when_one_in_the_middle_moves_within_the_file(tm
 def test_no_two_findings_of_the_whole_corpus_share_a_fingerprint() -> None:
     findings = scan_tree(SHARED / "corpus").findings
     assert len({finding.fingerprint for finding in findings}) == len(findings) > 0
+
+
+def test_a_folder_audited_alone_or_through_a_link_gives_the_fingerprints_of_the_whole(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    lay({"deploy/compose.yaml": COMPOSE, "deploy/requirements.txt": REQUIREMENTS}, tmp_path)
+    (tmp_path.parent / f"{tmp_path.name}-link").symlink_to(tmp_path / "deploy")
+    whole = [finding.fingerprint for finding in scan_tree(tmp_path).findings]
+    assert [finding.fingerprint for finding in scan_tree(tmp_path / "deploy").findings] == whole
+    linked = scan_tree(tmp_path.parent / f"{tmp_path.name}-link")
+    assert ([finding.fingerprint for finding in linked.findings], linked.prefix) == (whole, "deploy/")
+
+
+def test_a_baseline_of_the_whole_serves_a_folder_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".git").mkdir()
+    lay({"a/requirements.txt": REQUIREMENTS, "b/requirements.txt": REQUIREMENTS}, tmp_path)
+    baseline = str(tmp_path / "baseline.txt")
+    assert main(["scan", str(tmp_path), "--write-baseline", baseline, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["scan", str(tmp_path / "a"), "--baseline", baseline, "--quiet"]) == 0
+    assert capsys.readouterr().out == "no findings; 1 file looked at, 1 read; 1 suppressed\n"

@@ -123,6 +123,7 @@ def _apply(result: ScanResult, entries: Sequence[Entry], options: argparse.Names
     name = os.path.basename(options.write_baseline or options.baseline)
     findings, left = apply_baseline(result.findings, entries, name)
     notes = result.stats.notes
+    left = [entry for entry in left if entry.path.startswith(result.prefix)]  # the others were not looked at
     if left and any(os.path.isdir(path) for path in options.paths or (".",)):
         shown = ", ".join(f"{entry.rule} in {entry.path} (line {entry.line})" for entry in left[:MAX_NAMED])
         more = f" and {len(left) - MAX_NAMED} more" if len(left) > MAX_NAMED else ""

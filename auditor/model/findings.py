@@ -54,11 +54,13 @@ class Finding:
     properties: Mapping[str, JsonValue] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
     suppressed: Suppression | None = None
+    prefix: str = ""
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over scheme, rule, path and identity, in hex."""
-        parts = [FINGERPRINT_SCHEME, self.rule, self.span.path, *self.identity]
+        """SHA-256 over scheme, rule, path and identity, in hex. The path is that from the repository's root (`prefix`
+        leads from there to the root of the scan): an audit of a folder gives what the audit of the whole gives."""
+        parts = [FINGERPRINT_SCHEME, self.rule, self.prefix + self.span.path, *self.identity]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
 
     @property
