@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from auditor.capacity.of_launch import FLOATS, INTEGERS, SWITCHES, TEXTS, LaunchPool, engine_version, pool_of
+from auditor.capacity.launch import FLOATS, INTEGERS, NOT_MODELLED, SWITCHES, TEXTS
+from auditor.capacity.of_launch import LaunchPool, engine_version, pool_of
 from auditor.capacity.pool import longest_admitted
 from auditor.model.facts import EngineLaunch, FactSet, Flag, ImageReference, PackageReference, Unresolved, Value
 from auditor.model.findings import Finding, ScanResult
@@ -16,7 +17,8 @@ from auditor.model.spans import Span
 # Options that move the pool or the window although the estimate does not read them, by canonical name.
 MOVES = frozenset(
     {
-        *INTEGERS, *FLOATS, *TEXTS, *SWITCHES, "allow-auto-truncate", "cuda-graph-bs-decode", "cuda-graph-bs-prefill",
+        *INTEGERS, *FLOATS, *TEXTS, *SWITCHES, *NOT_MODELLED,
+        "nnodes", "disaggregation-mode", "allow-auto-truncate", "cuda-graph-bs-decode", "cuda-graph-bs-prefill",
         "cuda-graph-max-bs-prefill", "disable-cuda-graph", "dtype", "enable-dp-lm-head", "enable-lora",
         "enable-memory-saver", "enable-multimodal", "enable-torch-compile", "hicache-ratio", "hicache-size",
         "json-model-override-args", "load-format", "max-loras-per-batch", "max-mamba-cache-size", "moe-a2a-backend",

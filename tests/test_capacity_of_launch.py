@@ -32,4 +32,4 @@ def test_what_a_launch_does_not_say_is_named(tmp_path: Path) -> None:
         )
     )["a.sh"]
     assert (found.word, found.estimate, found.context) == ("unknown", None, 131072)
-    assert [text.split(":")[0] for text in found.missing] == ["the model", "the GPU", "--tp-size"]
+    assert [text.split(":")[0] for text in found.missing] == ["the model", "the GPU"]

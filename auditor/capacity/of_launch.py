@@ -2,44 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from auditor.capacity.catalog import Gpu, find_gpu, find_model
+from auditor.capacity.launch import known_of
 from auditor.capacity.pool import PoolEstimate, Word, estimate_pool, verdict
 from auditor.capacity.shapes import ModelShape, shape_of
-from auditor.capacity.spec import LaunchSpec, version_of
-from auditor.model.facts import EngineLaunch, FactSet, Flag, ModelConfig, Unresolved
-
-# The field of `LaunchSpec` that each option fills, by canonical name.
-INTEGERS = {
-    "tp-size": "tp", "pp-size": "pp", "dp-size": "dp", "ep-size": "ep", "nnodes": "nodes", "dcp-size": "dcp",
-    "context-length": "context", "max-total-tokens": "max_total_tokens",
-    "chunked-prefill-size": "chunked_prefill_size", "max-prefill-tokens": "max_prefill_tokens",
-    "max-running-requests": "max_running_requests", "cuda-graph-max-bs-decode": "cuda_graph_max_bs",
-    "page-size": "page_size",
-}  # fmt: skip
-FLOATS = {
-    "mem-fraction-static": "fraction", "swa-full-tokens-ratio": "swa_full_tokens_ratio",
-    "mamba-full-memory-ratio": "mamba_full_memory_ratio", "cpu-offload-gb": "cpu_offload_gb",
-}  # fmt: skip
-TEXTS = {
-    "kv-cache-dtype": "kv_dtype", "quantization": "quantization", "disaggregation-mode": "role",
-    "speculative-algorithm": "speculative",
-}  # fmt: skip
-SWITCHES = {
-    "enable-dp-attention": "dp_attention", "disable-radix-cache": "disable_radix_cache",
-    "disable-hybrid-swa-memory": "disable_hybrid_swa_memory",
-}  # fmt: skip
-# What `--quantization` says of the weights; the flag on a checkpoint that is quantized already only names the kernel.
-QUANTIZATIONS = {
-    "fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8", "w8a8_fp8": "fp8", "w8a8_int8": "fp8",
-    "blockwise_int8": "fp8", "modelopt_fp4": "nvfp4", "petit_nvfp4": "nvfp4", "mxfp4": "mxfp4", "quark": "mxfp4",
-    "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4", "moe_wna16": "int4",
-    "w4afp8": "w4afp8", "compressed-tensors": "",
-}  # fmt: skip
-PACKED = ("nvfp4", "mxfp4", "int4", "w4afp8")
+from auditor.model.facts import EngineLaunch, FactSet, ModelConfig, Unresolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +29,22 @@ def pool_of(launch: EngineLaunch, version: str | None, models: Sequence[ModelCon
     missing: list[str] = []
     shape = _shape(launch, models, missing)
     gpu = _gpu(launch, missing)
-    given = _given(launch.flags, missing)
-    context = given.get("context") or (shape.context if shape else None)
-    source = "flag" if given.get("context") else "model" if context else None
-    if shape is None or gpu is None or missing:
+    window = launch.flags.get("context-length")
+    flag = window.value if window is not None and isinstance(window.value, int) and window.value > 0 else None
+    context = flag or (shape.context if shape else None)
+    source = "flag" if flag else "model" if context else None
+    known = known_of(launch, shape, version) if shape is not None else None
+    for name in known.open if known is not None else ():
+        value = launch.flags[name].value
+        words = (
+            f"`{value.text}` is not set in the tree" if isinstance(value, Unresolved) else "its effect is not modelled"
+        )
+        missing.append(f"--{name}: {words}")
+    if shape is None or gpu is None or known is None or missing:
         return LaunchPool("unknown", None, context, source, tuple(missing))
     if shape.family == "compressed" and shape.token_bytes is None:
         return LaunchPool("unknown", None, context, source, ("the KV bytes per token of this compressed attention",))
-    quantization = QUANTIZATIONS.get(given.get("quantization") or "", given.get("quantization")) or None
-    given["quantization"] = None if shape.quantization in PACKED else quantization
-    if launch.nodes is not None:
-        given.setdefault("nodes", launch.nodes)
-    backend = launch.flags.get("moe-a2a-backend")
-    spec = LaunchSpec(
-        shape=shape,
-        memory=gpu.memory,
-        vendor=gpu.vendor,
-        capability=gpu.capability,
-        unified=gpu.unified,
-        smallest=gpu.smallest,
-        deepep=backend is not None and backend.value == "deepep",
-        version=version_of(version),
-        **given,
-    )
+    spec = known.on(gpu)
     estimate = estimate_pool(spec)
     missing_context = () if context else ("the context length: neither a flag nor the model's configuration gives it",)
     return LaunchPool(verdict(estimate.tokens, context), estimate, context, source, missing_context)
@@ -126,21 +89,3 @@ def _gpu(launch: EngineLaunch, missing: list[str]) -> Gpu | None:
     if gpu is None:
         missing.append(f"the memory of `{launch.gpu.type}`: not in the catalogue")
     return gpu
-
-
-def _given(flags: Mapping[str, Flag], missing: list[str]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for table, kind in ((INTEGERS, int), (FLOATS, (int, float)), (TEXTS, str)):
-        for name, field in table.items():
-            flag = flags.get(name)
-            if flag is None:
-                continue
-            if isinstance(flag.value, Unresolved):
-                missing.append(f"--{name}: `{flag.value.text}` is not set in the tree")
-            elif isinstance(flag.value, kind) and not isinstance(flag.value, bool):
-                given[field] = flag.value
-    for name, field in SWITCHES.items():
-        flag = flags.get(name)
-        if flag is not None and flag.value is not False:
-            given[field] = True
-    return given
