@@ -12,7 +12,7 @@ from auditor.errors import ReadError
 from auditor.limits import MAX_CODE_BYTES, MAX_FILE_BYTES
 from auditor.model.facts import CodeModule, Fact, PackageReference
 from auditor.model.findings import Problem
-from auditor.model.spans import SourceFile
+from auditor.model.spans import Position, SourceFile, Span
 from auditor.own_documents import is_report
 from auditor.readers import READERS, Reader
 from auditor.suppress import MARKER, Ignore, ignores_of
@@ -162,10 +162,13 @@ def _chunk(candidates: Sequence[Candidate], plan: Plan) -> list[FileResult]:
     return results
 
 
+_START = Position(0, 1, 1)  # not asked of the file: that would count the lines of every source file of a tree
+
+
 def modules_of(results: Sequence[FileResult], sources: dict[str, SourceFile]) -> list[CodeModule]:
     """The files that code checks look at."""
     return [
-        CodeModule(sources[result.path], language, sources[result.path].span(0, 0))
+        CodeModule(sources[result.path], language, Span(result.path, _START, _START))
         for result in results
         for language in result.modules
         if result.path in sources

@@ -54,9 +54,7 @@ def scan(request: ScanRequest) -> ScanResult:
     if modules and any(isinstance(_check(rule), CodeCheck) for rule in rules):
         from auditor.checks.code_run import run_code_checks
 
-        code, more = run_code_checks(
-            modules, [rule for rule in rules if isinstance(_check(rule), CodeCheck)], request.jobs
-        )
+        code, more = run_code_checks(modules, _shown(rules, request.config.profile), request.jobs)
         matches += code
         problems += more
     ignores = [ignore for result in results for ignore in result.ignores]
@@ -112,6 +110,19 @@ def gather(
 
         facts = _assume(_watched(resolve(facts, sources)), request.config, walked.root)
     return facts, results, problems, sources, walked
+
+
+def _shown(rules: Iterable[Rule], profile: str) -> list[Rule]:
+    """The code rules of which the profile shows anything: source is not searched for what nobody will see."""
+    shown = []
+    for rule in rules:
+        levels = {
+            outcome: rule.strict.get(outcome, level) if profile == "strict" else level
+            for outcome, level in rule.levels.items()
+        }
+        if isinstance(_check(rule), CodeCheck) and any(level != "off" for level in levels.values()):
+            shown.append(rule)
+    return shown
 
 
 def plan_of(rules: Iterable[Rule], known: Iterable[Rule]) -> Plan:
