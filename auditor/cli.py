@@ -86,6 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _complain("auditor: interrupted")
         return 130
+    except Exception as error:  # noqa: BLE001 - a bug of ours: exit 1 would read as "something was found"
+        _complain(f"auditor: not done, a fault of auditor itself: {type(error).__name__}: {error}")
+        return EXIT_NOT_DONE
 
 
 def _top(arguments: Sequence[str]) -> int:

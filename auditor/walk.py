@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from auditor.errors import UsageError
 
@@ -44,8 +43,7 @@ INSTALLED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One file that some reader may want: `path` relative to the root with `/`, `full` for opening it. `explicit`: it
     was named on the command line, so it is read even where the walk would skip it."""
 
@@ -54,14 +52,16 @@ class Candidate:
     explicit: bool = False
 
 
-@dataclass(slots=True)
 class Walked:
     """What the walk gave: the candidates in order of path, how many files it saw, and remarks for the summary."""
 
-    root: str
-    candidates: list[Candidate] = field(default_factory=list)
-    files: int = 0
-    notes: list[str] = field(default_factory=list)
+    __slots__ = ("candidates", "files", "notes", "root")
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.candidates: list[Candidate] = []
+        self.files = 0
+        self.notes: list[str] = []
 
 
 class NameIndex:
@@ -171,7 +171,24 @@ def _spec(path: str) -> GitIgnoreSpec | None:
         return None
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(lines)
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error):
+        return GitIgnoreSpec.from_lines(_sound(lines))
+
+
+def _sound(lines: Sequence[str]) -> list[str]:
+    """The lines that are patterns. git passes over the others too, and one of them must not end an audit."""
+    from pathspec import GitIgnoreSpec
+
+    sound = []
+    for line in lines:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except (ValueError, re.error):
+            continue
+        sound.append(line)
+    return sound
 
 
 def _ignores_above(root: str, top: str | None) -> _Ignores:

@@ -47,3 +47,9 @@ def test_human_readable_integers(text: str, number: int | None) -> None:
 def test_values_take_the_type_of_their_option() -> None:
     assert (typed("8", "int"), typed("1Mi", "human"), typed("8", "str")) == (8, 2**20, "8")
     assert (typed(".8", "float"), typed("auto", "float")) == (0.8, "auto")
+
+
+def test_a_number_of_thousands_of_digits_stays_text() -> None:
+    from auditor.launch.flags import typed
+
+    assert (typed("9" * 5000, "human"), typed("9" * 5000, "int")) == ("9" * 5000, "9" * 5000)

@@ -178,3 +178,9 @@ def test_a_requirement_means_what_its_constraints_admit(
     found = [finding for finding in result.active if finding.rule == "sglang-vulnerable-version"]
     got = [(finding.span.path.rpartition("/")[2], finding.properties["verdict"]) for finding in found]
     assert sorted(got) == verdicts  # type: ignore[type-var]
+
+
+def test_a_number_of_thousands_of_digits_is_no_version() -> None:
+    from auditor.launch.versions import parse_version
+
+    assert parse_version("9" * 5000) is None

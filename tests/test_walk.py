@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from auditor.errors import UsageError
-from auditor.readers import Reader
+from auditor.readers import READERS, Reader
 from auditor.walk import NameIndex, walk
 from tests.trees import lay
 
@@ -93,3 +93,11 @@ def test_a_path_given_twice_is_read_once(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_path_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(UsageError, match="`no/such` does not exist"):
         walk(("no/such",), INDEX, wanted=frozenset())
+
+
+def test_lines_of_an_ignore_file_that_are_no_patterns_do_not_end_the_audit(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_bytes(b"\xff[\n!\n**/[z-a]\n\\\nleft-out.txt\n")
+    (tmp_path / "left-out.txt").write_text("sglang==0.5.19\n")
+    (tmp_path / "requirements.txt").write_text("sglang==0.5.19\n")
+    walked = walk([str(tmp_path)], NameIndex(READERS), wanted=frozenset())
+    assert [candidate.path for candidate in walked.candidates] == ["requirements.txt"]

@@ -23,6 +23,7 @@ _SUFFIXES = {
     "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
 }  # fmt: skip
 _HUMAN = re.compile(r"([+-]?[0-9]+)(\.[0-9]+)?(k|M|G|T|Ki|Mi|Gi|Ti)?")
+MAX_DIGITS = 30  # far above any count of tokens; Python refuses to convert numbers of some thousand digits
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(?:rc\d+)?(?:\.post(\d+))?")
 
 RENAMED: Mapping[str, str] = {
@@ -168,7 +169,7 @@ def typed(text: str, kind: Kind | None) -> Value:
     if kind in ("int", "float", None):
         try:
             return int(stripped)
-        except ValueError:
+        except ValueError:  # no number, or one of more digits than Python converts
             pass
         if kind != "int":
             try:
@@ -188,6 +189,8 @@ def human_int(text: str) -> int | None:
         return None
     whole, fraction, suffix = match.groups()
     if fraction is None:
+        if len(whole) > MAX_DIGITS:
+            return None
         return int(whole) * _SUFFIXES.get(suffix or "", 1)
     if suffix is None or suffix.endswith("i"):
         return None

@@ -89,11 +89,11 @@ def _version(text: str) -> Version:
 
 def parse_version(text: str) -> Version | None:
     """The version by PEP 440, or `None`."""
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:  # no version, or a number of more digits than Python converts
         return None
 
 
@@ -177,6 +177,8 @@ def _next_posts(published: list[Version], floor: Version) -> set[Version]:
 def specifier_sets(text: str) -> list[SpecifierSet] | None:
     """The specifier as a union of PEP 440 sets; `None` where it is none. Understands besides PEP 440: `^1.2`, `~1.2`,
     `*`, `1.2.*`, a bare version, clauses apart by blanks, `||` and `|` for a union, `>=1.2.*`, `>=1.2+local`."""
+    if re.search(r"\d{300}", text):
+        return None  # no version has such a number, and Python refuses to convert it
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     sets = []

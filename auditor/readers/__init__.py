@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from auditor.errors import ReadError
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     ReadFunction = Callable[[SourceFile], Iterator[Fact | ReadError]]
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(NamedTuple):  # not a dataclass: the short way of the hook has no time for that import
     """One format. `patterns` are globs on the path relative to the root, in lower case: without a `/` they match the
     file name, with one the end of the path. `needles` are byte strings (lower case; the file is compared in lower
     case) of which the file must hold one; `None` stands for the names that the rules watch, `()` reads always.

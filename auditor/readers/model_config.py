@@ -21,6 +21,8 @@ def read(source: SourceFile) -> Iterator[Fact]:
         values = json.loads(source.text)
     except json.JSONDecodeError as error:
         raise ReadError("not valid JSON", error.pos) from None
+    except ValueError:  # Python converts no number of more than some thousand digits
+        raise ReadError("a number with too many digits", 0, limit=True) from None
     except RecursionError:
         raise ReadError("nested too deeply for a model configuration", 0, limit=True) from None
     if not isinstance(values, dict):
