@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from auditor.capacity.catalog import Gpu, find_gpu, find_model, gpus
+from auditor.capacity.launch import QUANTIZATIONS
 from auditor.capacity.pool import PoolEstimate, estimate_pool, longest_admitted, verdict
 from auditor.capacity.remedies import remedies
 from auditor.capacity.shapes import ModelShape, shape_of
@@ -48,12 +49,6 @@ SWITCHES = {
     "disable_radix_cache": ("--disable-radix-cache",),
     "disable_hybrid_swa_memory": ("--disable-hybrid-swa-memory",),
 }
-QUANTIZATIONS = {
-    "fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8", "w8a8_fp8": "fp8", "w8a8_int8": "fp8",
-    "blockwise_int8": "fp8", "modelopt_fp4": "nvfp4", "petit_nvfp4": "nvfp4", "mxfp4": "mxfp4", "quark": "mxfp4",
-    "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4", "moe_wna16": "int4",
-    "w4afp8": "w4afp8", "compressed-tensors": "",
-}  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
