@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from auditor.checks.code_atoms import Atom, Names, implied
 from auditor.checks.code_words import AdmissionWords, StateWords
@@ -21,13 +21,15 @@ IDENTITY = frozenset({"id", "rid", "uid", "uuid", "key", "name", "request_id", "
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A call or store that takes `subject` in, and the atoms about it that hold there on some path."""
+    """A call or store that takes `subject` in, and the atoms about it that hold there on some path. `origin` is the
+    container that a loop took the subject from."""
 
     node: ast.AST
     verb: str
     target: str
     subject: str
     atoms: tuple[Atom, ...]
+    origin: str = ""
 
 
 @dataclass(slots=True)
@@ -81,7 +83,8 @@ class Walker:
         self.admits = admits
         self.helpers = helpers
         self.admissions: list[Admission] = []
-        self.disposed: set[str] = set()
+        self.origins: dict[str, str] = {}
+        self.companions: dict[str, frozenset[str]] = {}
 
     def run(self, node: FunctionNode) -> list[Admission]:
         """The admissions of a function."""
@@ -203,6 +206,9 @@ class Walker:
         names = _bound(target)
         for name in names:
             _forget(state, name)
+            self.origins.pop(name, None)
+            self.companions.pop(name, None)
+        self._pair(target, source)
         element = names[-1] if names else None
         groups = self._groups(source, state)
         if groups and element is not None:
@@ -216,6 +222,28 @@ class Walker:
         if element is not None:
             for atom in atoms:
                 _put(state.facts, element + atom.subject, (_moved(atom, element + atom.subject),))
+
+    def _pair(self, target: ast.expr, source: ast.expr) -> None:
+        """Remember which container each name of a loop is taken from, and which names go together by `zip`."""
+        while isinstance(source, ast.Call) and source.args and last_name(source.func) in (
+            "enumerate", "list", "tuple", "sorted", "reversed", "iter",
+        ):  # fmt: skip
+            if last_name(source.func) == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+                target = target.elts[1]
+            source = source.args[0]
+        if isinstance(source, ast.Call) and last_name(source.func) == "zip":
+            together = frozenset(_bound(target))
+            self.companions.update(dict.fromkeys(together, together))
+            if isinstance(target, ast.Tuple) and len(target.elts) == len(source.args):
+                for part, container in zip(target.elts, source.args, strict=True):
+                    self._pair_one(part, container)
+            return
+        self._pair_one(target, source)
+
+    def _pair_one(self, target: ast.expr, source: ast.expr) -> None:
+        path = path_of(source)
+        if isinstance(target, ast.Name) and path is not None:
+            self.origins[target.id] = path
 
     def _element_facts(self, source: ast.expr, state: State) -> tuple[Atom, ...]:
         """The facts about each element of an iterable; their subjects are relative to the element (`""`, `.req`)."""
@@ -385,10 +413,9 @@ class Walker:
         """Take in what a condition says; gives the negative tests among it that were not known before."""
         fresh = set()
         for atom in implied(test, truth, self._names(state)):
-            if atom.kind == "clear" or not atom.over:
-                if atom.kind != "clear" and atom not in state.facts.get(atom.subject, ()):
-                    fresh.add(atom)
-                _put(state.facts, atom.subject, (atom,))
+            if atom.kind != "clear" and atom not in state.facts.get(atom.subject, ()):
+                fresh.add(atom)
+            _put(state.facts, atom.subject, (atom,))
         self._membership(test, truth, state)
         return fresh
 
@@ -493,9 +520,20 @@ class Walker:
                 if subject in seen or subject in ("self", "cls"):
                     continue
                 seen.add(subject)
-                atoms = element or self._about(subject, state)
+                root = subject.partition(".")[0].partition("[")[0]
+                atoms = element or (*self._about(subject, state), *self._beside(root, state))
                 if any(atom.kind != "clear" for atom in atoms):
-                    self.admissions.append(Admission(node, verb, target, subject, atoms))
+                    origin = self.origins.get(root, "")
+                    self.admissions.append(Admission(node, verb, target, subject, atoms, origin))
+
+    def _beside(self, name: str, state: State) -> Iterator[Atom]:
+        """What comes along with a thing by `zip` and is known to have succeeded says that the thing may be used:
+        `for job, poll in zip(self.jobs, polls): ... elif poll == Poll.SUCCESS`."""
+        for other in self.companions.get(name, frozenset()) - {name}:
+            for atom in state.facts.get(other, ()):
+                good = atom.kind == "member" and atom.over and not any(map(self.states.is_refused, atom.members))
+                if good or (atom.kind == "clear" and atom.name == "="):
+                    yield replace(atom, kind="clear", name="=")
 
     def _subjects(
         self, node: ast.expr, names: Names, state: State, depth: int

@@ -79,6 +79,17 @@ class HelperRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodRecord:
+    """A method that may be a door: its class, what it reads and calls, the containers of `self` that it fills."""
+
+    owner: str
+    name: str
+    attributes: frozenset[str]
+    calls: frozenset[str]
+    fills: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class FileRecord:
     """What one file adds to the index."""
 
@@ -87,6 +98,7 @@ class FileRecord:
     enums: tuple[EnumRecord, ...] = ()
     helpers: tuple[HelperRecord, ...] = ()
     outside: tuple[Write, ...] = ()
+    methods: tuple[MethodRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +117,15 @@ class Split:
 
 @dataclass(slots=True)
 class CodeIndex:
-    """All records joined. `asking` maps a second verdict field to the names of the helpers that look at it."""
+    """All records joined. `asking` maps a second verdict field to the names of the helpers that look at it, `guarded`
+    to the methods that do, themselves or through such a helper."""
 
     splits: tuple[Split, ...] = ()
     enums: Mapping[str, tuple[EnumRecord, ...]] = field(default_factory=dict)
     classes: Mapping[str, tuple[ClassRecord, ...]] = field(default_factory=dict)
     predicates: Mapping[str, tuple[tuple[ClassRecord, Predicate], ...]] = field(default_factory=dict)
     asking: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    guarded: Mapping[str, tuple[MethodRecord, ...]] = field(default_factory=dict)
     flags: Mapping[str, tuple[Write, ...]] = field(default_factory=dict)
 
 
@@ -128,12 +142,15 @@ def record(tree: CodeTree, words: StateWords) -> FileRecord:
         made.append(_class(tree, node, words))
     helpers: list[HelperRecord] = []
     outside: list[Write] = []
+    methods: list[MethodRecord] = []
     for scope in scopes(tree):
         helper = _helper(scope.node)
         if helper is not None:
             helpers.append(helper)
         outside.extend(_outside(tree, scope.node, words))
-    return FileRecord(tree.source.path, tuple(made), tuple(enums), tuple(helpers), tuple(outside))
+        if scope.owner is not None and not scope.inside:
+            methods.append(method_record(scope.owner.name, scope.node))
+    return FileRecord(tree.source.path, tuple(made), tuple(enums), tuple(helpers), tuple(outside), tuple(methods))
 
 
 def _enum(tree: CodeTree, node: ast.ClassDef, words: StateWords) -> EnumRecord | None:
@@ -309,15 +326,34 @@ def _helper(node: FunctionNode) -> HelperRecord | None:
     body = [part for part in body if not isinstance(part, (ast.Import, ast.ImportFrom))]
     if not body or len(body) > SMALL or not any(isinstance(part, ast.Return) for part in _statements(node)):
         return None
+    attributes, calls = _touched(body)
+    return HelperRecord(node.name, attributes, calls)
+
+
+def _touched(body: Iterable[ast.stmt]) -> tuple[frozenset[str], frozenset[str]]:
+    """The attributes that statements read, and what they call."""
     attributes, calls = set(), set()
     for part in (inner for statement in body for inner in ast.walk(statement)):
-        if isinstance(part, ast.Attribute):
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             attributes.add(part.attr)
         elif isinstance(part, ast.Call):
             calls.add(last_name(part.func))
             if last_name(part.func) == "getattr" and len(part.args) >= 2 and isinstance(part.args[1], ast.Constant):
                 attributes.add(str(part.args[1].value))
-    return HelperRecord(node.name, frozenset(attributes), frozenset(calls))
+    return frozenset(attributes), frozenset(calls)
+
+
+def method_record(owner: str, node: FunctionNode) -> MethodRecord:
+    """What a method of the class `owner` reads, calls and fills."""
+    attributes, calls = _touched(node.body)
+    fills = {
+        path_of(part.func.value)
+        for statement in node.body
+        for part in ast.walk(statement)
+        if isinstance(part, ast.Call) and part.args and isinstance(part.func, ast.Attribute)
+    }
+    own = frozenset(path for path in fills if path is not None and path.startswith("self."))
+    return MethodRecord(owner, node.name, attributes, calls, own)
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -332,8 +368,10 @@ def join(records: Iterable[FileRecord], words: StateWords) -> CodeIndex:
     flags: dict[str, list[Write]] = {}
     predicates: dict[str, list[tuple[ClassRecord, Predicate]]] = {}
     helpers: list[HelperRecord] = []
+    methods: list[MethodRecord] = []
     for entry in ordered:
         helpers.extend(entry.helpers)
+        methods.extend(entry.methods)
         for made in entry.classes:
             by_name.setdefault(made.name, []).append(made)
             for predicate in made.predicates:
@@ -345,12 +383,19 @@ def join(records: Iterable[FileRecord], words: StateWords) -> CodeIndex:
     splits = tuple(
         split for name in sorted(by_name) for made in by_name[name] for split in _splits(made, by_name, flags, words)
     )
+    asking = {split.verdict: _asking(split.verdict, helpers) for split in splits}
     return CodeIndex(
         splits,
         {name: tuple(found) for name, found in enums.items()},
         {name: tuple(found) for name, found in by_name.items()},
         {name: tuple(found) for name, found in predicates.items()},
-        {split.verdict: _asking(split.verdict, helpers) for split in splits},
+        asking,
+        {
+            verdict: tuple(
+                entry for entry in methods if verdict in entry.attributes or not names.isdisjoint(entry.calls)
+            )
+            for verdict, names in asking.items()
+        },
         {name: tuple(found) for name, found in flags.items()},
     )
 

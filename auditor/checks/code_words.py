@@ -24,8 +24,9 @@ _FILLING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StateWords:
-    """Words of a life cycle. `over`: it has ended, however. `refused`: it must not be used. `valid`: it may be used.
-    `state`: attributes that hold a state. `reason`: attributes that are empty until it has ended."""
+    """Words of a life cycle. `over`: it has ended, however. `refused`: it must not be used. `valid`: it may be used;
+    those of them in `room` ask whether there is room for it, which a refused one can have as well. `state`: attributes
+    that hold a state. `reason`: attributes that are empty until it has ended."""
 
     over: Words = (
         "finished", "finish", "done", "completed", "complete", "ended", "over", "terminal", "terminated", "settled",
@@ -48,6 +49,7 @@ class StateWords:
         "permitted", "qualified", "retracted", "paused_for", "verified", "confirmed", "available", "acceptable",
         "admissible",
     )  # fmt: skip
+    room: Words = ("can", "may", "fits", "available")
     state: Words = ("state", "status", "phase", "stage", "lifecycle", "condition", "verdict", "outcome", "poll")
     reason: Words = (
         "reason",
@@ -87,6 +89,11 @@ class StateWords:
     def is_valid(self, name: str) -> bool:
         """Whether a name speaks of permission to be used."""
         return not word_set(name).isdisjoint(self.valid)
+
+    def is_room(self, name: str) -> bool:
+        """Whether a name asks for room alone (`can_schedule`, `fits`)."""
+        parts = word_set(name)
+        return not parts.isdisjoint(self.room) and parts.isdisjoint((*self.refused, *set(self.valid) - set(self.room)))
 
     def is_state(self, name: str) -> bool:
         """Whether an attribute or getter of this name holds a state."""

@@ -13,6 +13,7 @@ from auditor.checks.code_flow import Admission, Walker
 from auditor.checks.code_index import CodeIndex, EnumRecord, Split
 from auditor.checks.code_params import AdmitParams
 from auditor.checks.code_words import Words
+from auditor.checks.guarded_doors import guarded_elsewhere
 from auditor.model.facts import Related
 from auditor.model.findings import Confidence
 from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, imports, positional, scopes
@@ -65,8 +66,12 @@ def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match
         text = tree.text(scope.node)
         if not any(shape.search(text) for shape in shapes) and not any(name in text for name in asking):
             continue
-        for admission in Walker(params.states, params.admits, helpers).run(scope.node):
-            for atom, verdict in judge(admission, tree, index, params):
+        admissions = Walker(params.states, params.admits, helpers).run(scope.node)
+        always = _either_way(admissions)
+        for admission in admissions:
+            for atom, verdict in judge(admission, scope, tree, index, params):
+                if (*_effect(admission), atom.kind, atom.name) in always:
+                    continue
                 key = (getattr(atom.node, "lineno", 0), getattr(atom.node, "col_offset", 0))
                 known = best.get(key)
                 if known is None or (known[2].confidence != "high" and verdict.confidence == "high"):
@@ -88,40 +93,66 @@ def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match
         )
 
 
+def _effect(admission: Admission) -> tuple[str, str, str]:
+    return admission.verb, admission.target, admission.subject
+
+
+def _either_way(admissions: list[Admission]) -> set[tuple[str, ...]]:
+    """What is done to a thing that is over just as to one that is not: there the test decides on something else. A test
+    for one way of ending (`isinstance(reason, Abort)`) is not meant: what it singles out is meant to be kept out."""
+    return {
+        (*_effect(admission), atom.kind, atom.name)
+        for admission in admissions
+        for atom in admission.atoms
+        if atom.over and atom.kind in ("predicate", "flag")
+    }
+
+
 def judge(
-    admission: Admission, tree: CodeTree, index: CodeIndex, params: AdmitParams
+    admission: Admission, scope: Scope, tree: CodeTree, index: CodeIndex, params: AdmitParams
 ) -> Iterator[tuple[Atom, Verdict]]:
     """The negative tests before an admission that a refused thing would pass."""
     clears = {atom.name for atom in admission.atoms if atom.kind == "clear"}
-    if any(not name.startswith("?") for name in clears):
+    positive = {name for name in clears if not name.startswith("?")}
+    if any(not params.states.is_room(name) for name in positive):
         return
-    read = {name[1:] for name in clears}
-    named = {member for atom in admission.atoms for member in atom.members}
+    read = {name.lstrip("?") for name in clears}
+    named = {member for atom in admission.atoms if atom.kind == "clear" or not atom.over for member in atom.members}
     for atom in admission.atoms:
         if atom.kind == "clear" or atom.over:
             continue
-        verdict = _judge_atom(atom, named, read, tree, index, params)
+        split = _split_of(atom, index) if atom.kind != "member" else None
+        if split is not None:
+            verdict = _judge_split(admission, split, read, scope, tree, index)
+        else:
+            verdict = _judge_atom(atom, named, tree, index, params) if not positive else None
         if verdict is not None:
             yield atom, verdict
 
 
-def _judge_atom(
-    atom: Atom, named: set[str], read: set[str], tree: CodeTree, index: CodeIndex, params: AdmitParams
+def _judge_split(
+    admission: Admission, split: Split, read: set[str], scope: Scope, tree: CodeTree, index: CodeIndex
 ) -> Verdict | None:
+    asking = index.asking.get(split.verdict, frozenset()) | {entry.name for entry in index.guarded[split.verdict]}
+    if split.verdict in read or not read.isdisjoint(asking):
+        return None
+    if guarded_elsewhere(admission, scope, split, tree, index):
+        return Verdict(
+            "medium", f"this test does not read `{split.verdict}`, where a refusal waits; a door beside it does"
+        )
+    return Verdict(
+        "high",
+        f"a refusal waits in `{split.verdict}`, which this test does not read",
+        (
+            Related(split.predicate, f"`{split.name}` answers from `{split.reads}` alone"),
+            Related(split.recorded, f"the refusal is recorded in `{split.verdict}`"),
+        ),
+    )
+
+
+def _judge_atom(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Verdict | None:
     if atom.kind == "member":
         return _judge_member(atom, named, tree, index, params)
-    split = _split_of(atom, index)
-    if split is not None:
-        if split.verdict in read or not read.isdisjoint(index.asking.get(split.verdict, ())):
-            return None
-        return Verdict(
-            "high",
-            f"a refusal waits in `{split.verdict}`, which this test does not read",
-            (
-                Related(split.predicate, f"`{split.name}` answers from `{split.reads}` alone"),
-                Related(split.recorded, f"the refusal is recorded in `{split.verdict}`"),
-            ),
-        )
     if atom.kind == "type":
         return None
     if atom.kind == "predicate" and (atom.name in params.far_predicates or _covers(atom, index)):
