@@ -10,6 +10,7 @@ from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import StatusParams
 from auditor.checks.slot_pools import in_order
+from auditor.model.facts import Related
 from auditor.syntax.code_tree import CodeTree, FunctionNode, last_name, scopes
 from auditor.syntax.names import word_set
 
@@ -17,6 +18,7 @@ from auditor.syntax.names import word_set
 _TEST_PATH = re.compile(
     r"(^|/)(tests?|testing|e2e|integration|kits?)(/|$)|(^|/)test_[^/]*$|_test\.py$|(^|/)conftest\.py$"
 )
+NEAR = 10  # lines from a test's name to its check: further apart, and with more asserted, the test is shown as a whole
 SUCCESS = frozenset({"ok", "is_success", "raise_for_status", "is_ok", "status_ok"})
 
 
@@ -30,13 +32,16 @@ def run(tree: CodeTree, index: CodeIndex, params: StatusParams) -> Iterator[Matc
             continue
         node = judge(scope.node, constants, params)
         if node is not None:
+            whole = _as_a_whole(scope.node, node, constants, params)
+            span = tree.span(node)
             yield Match(
                 "status-only",
-                tree.span(node),
+                tree.name_span(scope.node, scope.node.name) if whole else span,
                 subject=scope.name,
                 scope=scope.name,
-                values={"test": scope.name, "check": tree.source.slice(tree.span(node))},
+                values={"test": scope.name, "check": tree.source.slice(span)},
                 properties={"test": scope.name},
+                related=(Related(span, "this is all that is asked of the answer"),) if whole else (),
             )
 
 
@@ -56,8 +61,15 @@ def _constants(module: ast.Module) -> dict[str, str]:
 def _text(node: ast.AST, constants: Mapping[str, str]) -> str:
     """The literal text in an expression, constants of the module included."""
     parts = []
+    inner: set[ast.AST] = set()
     for part in ast.walk(node):
-        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+        if isinstance(part, ast.JoinedStr):
+            whole = [str(item.value) if isinstance(item, ast.Constant) else "{}" for item in part.values]
+            parts.append("".join(whole))
+            inner.update(item for item in part.values if isinstance(item, ast.Constant))
+        elif part in inner:
+            continue
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
             parts.append(part.value)
         elif isinstance(part, ast.Name) and part.id in constants:
             parts.append(constants[part.id])
@@ -73,7 +85,10 @@ def _posts(node: ast.Call, constants: Mapping[str, str], params: StatusParams) -
     where = [*node.args[:2], *(entry.value for entry in node.keywords if entry.arg in ("url", "path", "endpoint"))]
     for part in where:
         for line in _text(part, constants).splitlines():
-            if line.split("?")[0].rstrip("/").endswith(params.endpoints):
+            path = line.split("?")[0].rstrip("/")
+            end = next((entry for entry in params.endpoints if path.endswith(entry)), None)
+            # `/conversations/{}/completions` is somebody's own path.
+            if end is not None and "/{}" not in path.removesuffix(end).partition("://")[2 if "://" in path else 0]:
                 return True
     return False
 
@@ -102,7 +117,40 @@ def judge(test: FunctionNode, constants: Mapping[str, str], params: StatusParams
             first = _status_check(node, answers, known, params)
         if _expects_refusal(node, answers):
             return None
-    return first
+    return first if first is not None else _beside(test, known, params)
+
+
+def _beside(test: FunctionNode, known: Mapping[str, str], params: StatusParams) -> ast.AST | None:
+    """The success that is asserted of another answer, in a test that throws away what was generated and asserts nothing
+    else (a health check after a stress run)."""
+    posted = [node for node in ast.walk(test) if isinstance(node, ast.Call) and _posts(node, known, params)]
+    thrown = [
+        _waited(node.value) for node in ast.walk(test) if isinstance(node, ast.Expr) and _waited(node.value) in posted
+    ]
+    if not posted or len(thrown) < len(posted):
+        return None
+    checks = [_status_check(node, None, known, params) for node in _assertions(test)]
+    found = [node for node in checks if node is not None]
+    return found[0] if found and len(found) == len(checks) else None
+
+
+def _waited(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Await) else node
+
+
+def _assertions(test: FunctionNode) -> list[ast.AST]:
+    return [
+        node
+        for node in in_order(test)
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and last_name(node.func).startswith("assert"))
+    ]
+
+
+def _as_a_whole(test: FunctionNode, check: ast.AST, known: Mapping[str, str], params: StatusParams) -> bool:
+    """Whether the finding is the test and not one line of it: nothing is asked of the answer at all, or it asserts more
+    than this and the check stands far from the test's name."""
+    far: int = getattr(check, "lineno", test.lineno) - test.lineno
+    return _beside(test, known, params) is not None or (far > NEAR and len(_assertions(test)) > 1)
 
 
 def _uses_body(
@@ -121,7 +169,9 @@ def _names(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def _is_answer(node: ast.AST, answers: set[str], known: Mapping[str, str], params: StatusParams) -> bool:
+def _is_answer(node: ast.AST, answers: set[str] | None, known: Mapping[str, str], params: StatusParams) -> bool:
+    if answers is None:
+        return True
     if isinstance(node, ast.Await):
         node = node.value
     if isinstance(node, ast.Name):
@@ -129,7 +179,9 @@ def _is_answer(node: ast.AST, answers: set[str], known: Mapping[str, str], param
     return isinstance(node, ast.Call) and _posts(node, known, params)
 
 
-def _status_check(node: ast.AST, answers: set[str], known: Mapping[str, str], params: StatusParams) -> ast.AST | None:
+def _status_check(
+    node: ast.AST, answers: set[str] | None, known: Mapping[str, str], params: StatusParams
+) -> ast.AST | None:
     """An assertion of success. The node to point at, or `None`."""
     if isinstance(node, ast.Assert):
         return node.test if _is_success(node.test, answers, known, params) else None
@@ -146,7 +198,7 @@ def _status_check(node: ast.AST, answers: set[str], known: Mapping[str, str], pa
     return None
 
 
-def _reads_status(node: ast.AST, answers: set[str], known: Mapping[str, str], params: StatusParams) -> bool:
+def _reads_status(node: ast.AST, answers: set[str] | None, known: Mapping[str, str], params: StatusParams) -> bool:
     return (
         isinstance(node, ast.Attribute)
         and (node.attr in SUCCESS or node.attr in ("status_code", "status"))
@@ -164,7 +216,7 @@ def _is_good(nodes: list[ast.expr]) -> bool:
     return False
 
 
-def _is_success(node: ast.expr, answers: set[str], known: Mapping[str, str], params: StatusParams) -> bool:
+def _is_success(node: ast.expr, answers: set[str] | None, known: Mapping[str, str], params: StatusParams) -> bool:
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         return all(_is_success(value, answers, known, params) for value in node.values)
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
