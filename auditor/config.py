@@ -119,6 +119,8 @@ def fail(path: str, line: int, column: int, message: str) -> NoReturn:
 
 def joined(base: Config, own: Config) -> Config:
     """Two configurations, the nearer one on top: single values replace, lists and tables add up."""
+    from auditor.rule_params import merged
+
     plain = Config()
     return replace(
         own,
@@ -130,7 +132,7 @@ def joined(base: Config, own: Config) -> Config:
         submodules=own.submodules or base.submodules,
         baseline=own.baseline or base.baseline,
         assume={**base.assume, **own.assume},
-        params={**base.params, **own.params},
+        params=merged(base.params, own.params),
         models={**base.models, **own.models},
         paths=(*base.paths, *own.paths),
         ignores=(*base.ignores, *own.ignores),

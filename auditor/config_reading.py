@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any, NoReturn
 
 from auditor.config import FAIL_ON, PROFILES, Config, IgnoreEntry, PathSettings, fail, joined, load_config
+from auditor.model.rules import Rule
 from auditor.model.spans import SourceFile
 from auditor.nearest import nearest
 from auditor.syntax.spanned import Spanned
@@ -56,6 +57,8 @@ KEYS: Mapping[str, Key] = {
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of `[tool.auditor]` and of auditor.toml."""
+    from auditor.rule_params import list_schema, schema_of_group
+    from auditor.rulebook import load_rules
 
     def table(keys: Mapping[str, Key], required: tuple[str, ...] = ()) -> dict[str, Any]:
         properties = {name: {**key.schema, "description": key.about} for name, key in keys.items()}
@@ -65,8 +68,12 @@ def schema() -> dict[str, Any]:
     top = table(KEYS)
     top["properties"]["path"]["items"] = table(PATH_KEYS, ("match",))
     top["properties"]["ignores"]["items"] = table(IGNORE_KEYS, ("reason",))
+    top["properties"]["rules"]["additionalProperties"] = False
+    top["properties"]["rules"]["properties"] = {
+        rule.id: schema_of_group(type(rule.params)) for rule in sorted(load_rules(), key=lambda rule: rule.id)
+    }
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "auditor configuration"}
-    return {**head, **top}
+    return {**head, **top, "$defs": {"texts": list_schema(TEXT)}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +218,13 @@ def _params(values: Mapping[str, Any], node: Spanned, place: _Place) -> Mapping[
                 offset, f"there is no rule `{name}`; " + (f"did you mean `{near}`?" if near else "see `auditor rules`")
             )
         for key, value in table.items():
-            message = with_params(rules[name], {key: value})
-            if isinstance(message, str):
-                inner = spanned.pairs[key]
-                place.error(inner.key if inner.key >= 0 else inner.start, message)
+            wrong = with_params(rules[name], {key: value})
+            if isinstance(wrong, Rule):
+                continue
+            inner = spanned.pairs[key]
+            for part in wrong.path[1:]:
+                inner = inner.pairs.get(part, inner)
+            place.error(inner.key if inner.key >= 0 else inner.start, str(wrong))
     return values
 
 

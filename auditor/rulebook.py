@@ -9,12 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from auditor.checks import CHECKS
 from auditor.checks.base import AnyCheck
 from auditor.errors import RuleFileError
 from auditor.model.rules import Example, Expectation, Reference, Rule
+
+if TYPE_CHECKING:
+    from auditor.rule_params import Misfit
 
 RETIRED: frozenset[str] = frozenset()  # ids that once existed: never given to another rule
 FAMILIES = ("version", "capacity", "code", "engine")
@@ -188,59 +191,28 @@ def parse_rule(text: str, file: str, checks: Sequence[AnyCheck] = CHECKS) -> Rul
     )
 
 
-def with_params(rule: Rule, values: Mapping[str, Any]) -> Rule | str:
-    """The rule with some parameters replaced (by name, `-` or `_`), or in words what is wrong with one of them."""
+def with_params(rule: Rule, values: Mapping[str, Any]) -> Rule | Misfit:
+    """The rule with some parameters changed (by name, `-` or `_`), or what is wrong with one of them."""
     from dataclasses import replace
 
-    from auditor.nearest import nearest
+    from auditor.nearest import hint
+    from auditor.rule_params import Misfit, fitted
 
     params = rule.params
     if not is_dataclass(params) or isinstance(params, type):
-        return f"`{rule.id}` takes no parameters"
-    hints = typing.get_type_hints(type(params))
+        return Misfit((), f"`{rule.id}` takes no parameters", whole=True)
+    hints = typing.get_type_hints(type(params), include_extras=True)
     changes: dict[str, Any] = {}
     for key, value in values.items():
         name = key.replace("-", "_")
         if name not in hints:
-            near = nearest(key, [hint.replace("_", "-") for hint in hints])
-            known = ", ".join(sorted(hint.replace("_", "-") for hint in hints))
-            return f"`{rule.id}` has no parameter `{key}`; " + (
-                f"did you mean `{near}`?" if near else f"it has {known}"
-            )
-        fitted = _fitted(value, hints[name])
-        if isinstance(fitted, _Misfit):
-            return f"`{key}`: {fitted.words}"
-        changes[name] = fitted
+            names = sorted(entry.replace("_", "-") for entry in hints)
+            known = hint(key, names, f"it has {', '.join(names)}")
+            return Misfit((key,), f"`{rule.id}` has no parameter `{key}`; {known}", whole=True)
+        changes[name] = fitted(value, hints[name], getattr(params, name), (key,))
+        if isinstance(changes[name], Misfit):
+            return typing.cast("Misfit", changes[name])
     return replace(rule, params=replace(params, **changes))
-
-
-class _Misfit:
-    def __init__(self, words: str) -> None:
-        self.words = words
-
-
-def _fitted(value: Any, hint: Any) -> Any:
-    """A configuration value as a parameter's type, or what is wrong with it."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        return _fitted(value, next(argument for argument in arguments if argument is not type(None)))
-    if origin in (tuple, frozenset):
-        if not isinstance(value, list):
-            return _Misfit("a list is expected here")
-        items = [_fitted(item, arguments[0]) for item in value]
-        wrong = next((item for item in items if isinstance(item, _Misfit)), None)
-        return wrong if wrong is not None else origin(items)
-    if origin is not None and origin is not typing.Literal:
-        return value if isinstance(value, Mapping) else _Misfit("a table is expected here")
-    if origin is typing.Literal:
-        return value if value in arguments else _Misfit(f"one of {', '.join(map(str, arguments))} is expected here")
-    if hint is bool:
-        return value if isinstance(value, bool) else _Misfit("true or false is expected here")
-    if hint in (int, float):
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return _Misfit("a number is expected here")
-        return hint(value)
-    return value if isinstance(value, str) else _Misfit("a text is expected here")
 
 
 def _levels(node: _Node, check: AnyCheck, *, whole: bool) -> dict[str, Any]:

@@ -162,8 +162,8 @@ def _with_params(rule: Rule, params: Mapping[str, Any] | None) -> Rule:
     if not params:
         return rule
     changed = with_params(rule, params)
-    if isinstance(changed, str):
-        raise UsageError(changed)
+    if not isinstance(changed, Rule):
+        raise UsageError(str(changed))
     return changed
 
 

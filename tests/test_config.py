@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from auditor.checks.code_params import AdmitParams, SplitParams
 from auditor.cli import main
 from auditor.config import find_config, load_config
 from auditor.config_reading import schema
+from auditor.model.rules import Rule
+from auditor.rulebook import load_rules, with_params
 from auditor.scan import ScanRequest, scan
 from tests.trees import ROOT, lay
 
@@ -30,6 +34,30 @@ from tests.trees import ROOT, lay
             "2:1: `kv-pool-below-context` has no parameter `hedroom`; did you",
         ),
         ('[rules.kv-pool-below-context]\nheadroom = "2"\n', "2:1: `headroom`: a number is expected here"),
+        (
+            '[rules.split-verdict]\nstates.refuzed = {add = ["barred"]}\n',
+            "2:1: `states.refuzed`: not known here; did you mean `refused`?",
+        ),
+        (
+            "[rules.split-verdict]\nholders = {ad = []}\n",
+            "2:12: `holders.ad`: not known here; did you mean `add`?",
+        ),
+        (
+            '[rules.split-verdict]\nholders = {remove = ["que"]}\n',
+            "2:12: `holders.remove`: `que` is not in the list; did you mean `queue`?",
+        ),
+        (
+            '[rules.split-verdict]\nholders = {add = ["waitingRoom"]}\n',
+            "2:1: `holders`: single words in lower case are expected here, such as `queue`, not `waitingRoom`",
+        ),
+        (
+            '[rules.split-verdict]\nholders = "hangar"\n',
+            "2:1: `holders`: a list is expected here, or a table with `add` and `remove`",
+        ),
+        (
+            '[rules.split-verdict.states.over]\nadd = "gone"\n',
+            "2:1: `states.over.add`: a list is expected here",
+        ),
         ("[rules.nothing]\n", "1:1: there is no rule `nothing`"),
         ('[[ignores]]\nrule = "unread-evidence"\n', "1:1: [[ignores]] needs the key `reason`"),
         ('[[ignores]]\nreason = " "\n', "2:11: `reason`: say in words"),
@@ -187,3 +215,90 @@ def test_an_ignore_of_a_rule_that_did_not_run_is_not_unused(tmp_path: Path) -> N
     left_out = scan(ScanRequest((str(tmp_path),), Config(ignore=("sglang-vulnerable-version",))))
     assert [f.rule for f in ran.active] == ["unused-ignore"]
     assert left_out.active == ()
+
+
+def test_words_are_added_removed_or_replaced_and_add_up_through_extends(tmp_path: Path) -> None:
+    own = """extends = ["base.toml"]
+[rules.split-verdict]
+states.refused = {add = ["barred2"], remove = ["void"]}
+states.over = ["landed"]
+holders = {add = ["hangar"]}
+[rules.admit-on-negative-state]
+known-enums."shop.Status" = ["OPEN", "VOIDED"]
+"""
+    base = '[rules.split-verdict]\nholders = {add = ["apron"], remove = ["desk"]}\nstates.over = ["gone"]\n'
+    lay({"auditor.toml": own, "base.toml": base}, tmp_path)
+    config = load_config(str(tmp_path / "auditor.toml"))
+    rules = {rule.id: rule for rule in load_rules()}
+    changed = with_params(rules["split-verdict"], config.params["split-verdict"])
+    before = rules["split-verdict"].params
+    assert isinstance(changed, Rule)
+    assert isinstance(changed.params, SplitParams)
+    assert isinstance(before, SplitParams)
+    assert changed.params.holders == (*(word for word in before.holders if word != "desk"), "apron", "hangar")
+    assert changed.params.states == replace(
+        before.states,
+        over=("landed",),
+        refused=(*(word for word in before.states.refused if word != "void"), "barred2"),
+    )
+    admit = with_params(rules["admit-on-negative-state"], config.params["admit-on-negative-state"])
+    assert isinstance(admit, Rule)
+    assert isinstance(admit.params, AdmitParams)
+    assert admit.params.known_enums["shop.Status"] == ("OPEN", "VOIDED")
+    assert "rq.job.JobStatus" in admit.params.known_enums
+
+
+VOCABULARY = {
+    "admit-on-negative-state": (
+        "states.refused = {add = ['moribund']}",
+        "class S(Enum):\n    WAITING = 1\n    DONE = 2\n    MORIBUND = 3\n\n\nclass D:\n    def f(self, job):\n"
+        "        if job.state != S.DONE:\n            self.queue.append(job)\n",
+        9,
+    ),
+    "split-verdict": (
+        "states.refused = {add = ['moribund']}",
+        "class R:\n    def __init__(self):\n        self.end = None\n        self.note = None\n\n"
+        "    def mark_moribund(self, why):\n        self.note = why\n\n    def finished(self):\n"
+        "        return self.end is not None\n\n    def settle(self):\n        if self.note:\n"
+        "            self.end = self.note\n\n\nclass Queue:\n    def add(self, r: R):\n        self.items.append(r)\n",
+        19,
+    ),
+    "release-without-invalidation": (
+        "free = {add = ['hangar']}",
+        "class P:\n    def release(self, bay):\n        self.hangar.append(bay)\n",
+        3,
+    ),
+    "handle-read-without-generation": (
+        "releasing = {add = ['undock']}",
+        "class P:\n    def undock(self, bay):\n        self.free.append(bay)\n\n"
+        "    def read(self, bay):\n        return self.bays[bay]\n",
+        6,
+    ),
+    "reserve-without-capacity-check": (
+        "taking = {add = ['undock']}",
+        "class P:\n    def undock(self, n):\n        return self.free[:n]\n",
+        3,
+    ),
+    "transfer-done-without-count": (
+        "moving = {add = ['teleport']}",
+        "class P:\n    def teleport(self, pages):\n        self.beam(pages)\n        self.status = Status.SUCCESS\n",
+        4,
+    ),
+    "status-only-generation-test": (
+        "endpoints = {add = ['/v9/speak']}",
+        "def test_it(client):\n    r = client.post('/v9/speak', json={})\n    assert r.status_code == 200\n",
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", sorted(VOCABULARY))
+def test_a_team_adds_its_own_words_to_every_code_rule(rule: str, tmp_path: Path) -> None:
+    words, code, line = VOCABULARY[rule]
+    plain = f'profile = "strict"\nselect = ["{rule}"]\n'
+    found = []
+    for text in (plain, f"{plain}[rules.{rule}]\n{words}\n"):
+        lay({"auditor.toml": text, "tests/test_code.py" if "test" in code else "code.py": code}, tmp_path)
+        result = scan(ScanRequest((str(tmp_path),), load_config(str(tmp_path / "auditor.toml"))))
+        found.append([(finding.rule, finding.span.start.line) for finding in result.findings])
+    assert found == [[], [(rule, line)]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from auditor.checks.code_words import AdmissionWords, StateWords, Words
+from auditor.checks.code_words import AdmissionWords, StateWords, Texts, Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,8 @@ class AdmitParams:
 
     states: StateWords = field(default_factory=StateWords)
     admits: AdmissionWords = field(default_factory=AdmissionWords)
-    known_enums: Mapping[str, Words] = field(default_factory=dict)
-    far_predicates: Words = ("done",)
+    known_enums: Mapping[str, Texts] = field(default_factory=dict)
+    far_predicates: Texts = ("done",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +129,11 @@ class TransferParams:
 class StatusParams:
     """`endpoints` are paths that generate; `examining` are words of helpers that look into an answer."""
 
-    endpoints: Words = (
+    endpoints: Texts = (
         "/generate", "/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages", "/generate_stream",
         "/completions", "/chat/completions", "/api/generate", "/api/chat",
     )  # fmt: skip
-    bodies: Words = (
+    bodies: Texts = (
         "json", "text", "content", "iter_lines", "aiter_lines", "iter_content", "aiter_text", "aiter_bytes",
         "iter_text", "iter_bytes", "body", "data", "read", "aread", "raw", "stream", "iter_any", "choices",
         "get_json", "iter_chunked",

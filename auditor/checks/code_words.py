@@ -7,10 +7,12 @@ Entries are single words; an identifier matches when one of its words does (`is_
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from auditor.syntax.names import word_set, words
 
-Words = tuple[str, ...]
+Words = Annotated[tuple[str, ...], "words that identifiers are compared with, piece by piece"]
+Texts = tuple[str, ...]
 
 # Words around the word that counts: they say nothing of the state.
 _FILLING = frozenset(
@@ -46,7 +48,7 @@ class StateWords:
     valid: Words = (
         "valid", "ready", "accepted", "admitted", "allocated", "approved", "alive", "runnable", "schedulable",
         "eligible", "healthy", "allowed", "granted", "can", "may", "usable", "live", "fits", "authorized",
-        "permitted", "qualified", "retracted", "paused_for", "verified", "confirmed", "available", "acceptable",
+        "permitted", "qualified", "retracted", "verified", "confirmed", "available", "acceptable",
         "admissible",
     )  # fmt: skip
     room: Words = ("can", "may", "fits", "available")
@@ -154,7 +156,7 @@ class AdmissionWords:
         "kill", "reply", "message", "messages", "event", "events", "notification", "heartbeat", "ack", "signal",
         "cleanup", "gauge", "counter", "trace", "span", "chunk", "chunks", "token", "tokens", "warning", "warnings",
         "callback", "callbacks", "listener", "listeners", "status", "debug", "stopped", "stop", "trash", "rejected",
-        "orphans", "stale", "not", "non", "never", "to_remove", "snapshot", "dump", "stream", "progress", "telemetry",
+        "orphans", "stale", "not", "non", "never", "snapshot", "dump", "stream", "progress", "telemetry",
     )  # fmt: skip
     bystanders: Words = (
         "metric", "metrics", "log", "logging", "dump", "poll", "cancel", "close", "retract", "preempt", "cleanup",

@@ -12,7 +12,7 @@ from auditor.checks.code_checks import admit_shapes
 from auditor.checks.code_flow import Admission, Walker
 from auditor.checks.code_index import CodeIndex, EnumRecord, Split
 from auditor.checks.code_params import AdmitParams
-from auditor.checks.code_words import Words
+from auditor.checks.code_words import Texts
 from auditor.checks.guarded_doors import guarded_elsewhere
 from auditor.model.facts import Related
 from auditor.model.findings import Confidence
@@ -206,7 +206,7 @@ def _enum_of(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, para
     return EnumRecord(name, tuple(members), None) if members and set(atom.members) <= set(members) else None
 
 
-def _by_package(full: str, params: AdmitParams) -> Words:
+def _by_package(full: str, params: AdmitParams) -> Texts:
     """A type re-exported by another module of the same package keeps its members."""
     package, name = full.partition(".")[0], full.rpartition(".")[2]
     found = {

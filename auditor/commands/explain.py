@@ -40,12 +40,32 @@ def text_of(rule: Rule) -> str:
             parts.append(_files(example))
             parts.extend(f"    reported: {expect.outcome}, on `{expect.at}`" for expect in example.expect)
     parts += [f"Measured: {rule.measured}"] if rule.measured else []
+    parts += _words(rule)
     parts.append(
         f"To keep a place that you have judged: a comment on its line or alone on the line above,\n"
         f"    # auditor: ignore[{rule.id}] the reason, in words"
     )
     parts += [f"{reference.title}: {reference.url}" for reference in rule.references]
     return "\n\n".join(parts) + "\n"
+
+
+def _words(rule: Rule) -> list[str]:
+    """The lists of the rule, where it has several: what a team adds its own words to."""
+    from textwrap import fill
+
+    from auditor.rule_params import lists_of
+
+    lists = list(lists_of(rule.params))
+    if len(lists) < 2:
+        return []
+    head = f"Words, which [tool.auditor.rules.{rule.id}] changes: `{lists[0][0]} = {{add = [...], remove = [...]}}`"
+    return [
+        head,
+        "\n".join(
+            fill(f"{name}: {', '.join(words)}", 100, initial_indent="    ", subsequent_indent="        ")
+            for name, words in lists
+        ),
+    ]
 
 
 def _files(example: Example) -> str:
