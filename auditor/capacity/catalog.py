@@ -22,7 +22,7 @@ _QUANT_WORDS = (
     (re.compile(r"[-_.]?mxfp4", re.IGNORECASE), "mxfp4"),
     (
         re.compile(
-            r"[-_.]?(?:gptq|awq|int4|w4a16|quantized\.w4a16|autoround|4bit|marlin)(?:[-_.]?(?:int4|4bit|w4a16|g\d+))*",
+            r"[-_.]?(?:gptq|awq|int4|w4a16|quantized\.w4a16|autoround|4-?bit|marlin)(?:[-_.]?(?:int4|4bit|w4a16|g\d+))*",
             re.IGNORECASE,
         ),
         "int4",
@@ -127,7 +127,27 @@ def _by_base() -> Mapping[str, str]:
     for key in sorted(_models(), key=lambda key: (bool(_unquantized(key)[1]), len(key), key)):
         for name in (key.rpartition("/")[2].lower(), base_name(key)[0]):
             found.setdefault(name, key)
+    for key, entry in _models().items():
+        for name in entry.get("aliases", ()):
+            found.setdefault(name.lower(), key)
     return found
+
+
+def _described(model: str) -> tuple[str, str]:
+    """A name, and what is said of it behind: `Name (words)`, `Name class, words`."""
+    name, _, words = re.sub(r"\s*\(([^)]*)\)", r", \1", model).partition(",")
+    return re.sub(r"\s+class$", "", name.strip(), flags=re.IGNORECASE), words.strip()
+
+
+def _of_family(name: str, words: str) -> str | None:
+    """The one id whose name goes on where `name` ends and whose size is the one that the words state."""
+    stated = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)\s*b\b", words, re.IGNORECASE)
+    if stated is None:
+        return None
+    size = float(stated.group(1)) * 1e9
+    family = [key for key in _models() if key.rpartition("/")[2].lower().startswith(f"{name}-")]
+    near = [key for key in family if 0.8 * size <= _shape(_models()[key]).parameters.total <= 1.25 * size]
+    return near[0] if len(near) == 1 else None
 
 
 def _unquantized(model: str) -> tuple[str, str | None]:
@@ -166,29 +186,35 @@ class Found:
 def find_model(model: str) -> Found | None:
     """The model that an id, a requant of it, or a path ending in its name means; `None` when none does."""
     known = _models()
-    stated = re.search(r"\(([^)]*)\)", model)
     if model in known:
         return Found(model, _shape(known[model]))
-    name = model.rstrip("/").rpartition("/")[2].lower()
-    plain = re.sub(r"\s*\(.*?\)", "", name).strip()
+    whole, words = _described(model)
+    plain = whole.rstrip("/").rpartition("/")[2].lower()
     names = _by_base()
-    whole = re.sub(r"\s*\(.*?\)", "", model).strip()
-    said = quantization_word(stated.group(1)) if stated else None
-    for candidate in (whole, plain):
-        key = candidate if candidate in known else names.get(candidate)
+    said = quantization_word(words)
+    for candidate in (whole, whole.lower(), plain):
+        key = candidate if candidate in known else names.get(candidate) or _of_family(candidate, words)
         if key is not None:
             shape = _shape(known[key])
-            return Found(key, requantized(shape, said) if said else shape, "" if key == model else f"read as {key}")
-    base, quantization = base_name(model)
+            note = "" if key == model else f"read as {key}"
+            return Found(key, _foreign(requantized(shape, said) if said else shape, key, whole), note)
+    base, quantization = base_name(whole)
     quantization = quantization or said
-    key = names.get(_unquantized(model)[0]) or names.get(base)  # a tuned version can have another context
+    key = names.get(_unquantized(whole)[0]) or names.get(base)  # a tuned version can have another context
     if key is None:
         return None
     shape = _shape(known[key])
     if quantization is None:
         # a requant of it is all that the catalogue has: what nobody calls quantized is taken for 16 bits
         quantization = "bf16" if _unquantized(key)[1] else shape.quantization
-    return Found(key, requantized(shape, quantization) if quantization else shape, f"read as {key}")
+    return Found(key, _foreign(requantized(shape, quantization), key, whole), f"read as {key}")
+
+
+def _foreign(shape: ModelShape, key: str, name: str) -> ModelShape:
+    """What one publisher's requant leaves in which type says nothing of another's."""
+    if key.rpartition("/")[0].lower() == name.rpartition("/")[0].lower() or key.rpartition("/")[2] == name:
+        return shape
+    return replace(shape, part_bytes=(), kv_scheme=None)
 
 
 def quantization_word(text: str) -> str | None:
@@ -200,7 +226,7 @@ def requantized(shape: ModelShape, quantization: str) -> ModelShape:
     """The same architecture with other weights; a published size no longer holds when the quantization differs."""
     if quantization == shape.quantization:
         return shape
-    return replace(shape, quantization=quantization, checkpoint_bytes=None)
+    return replace(shape, quantization=quantization, checkpoint_bytes=None, part_bytes=(), kv_scheme=None)
 
 
 def _shape(entry: Mapping[str, Any]) -> ModelShape:

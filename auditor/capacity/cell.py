@@ -11,6 +11,8 @@ from auditor.capacity.spec import LaunchSpec
 FP8 = ("fp8_e4m3", "fp8_e5m2", "mxfp8")
 FP4 = ("fp4_e2m1", "nvfp4", "fp4_mx_block16")
 INDEX_SCALE_BLOCK = 128
+SCHEME_FOLLOWED = (0, 5, 4)  # between 0.5.3 and 0.5.6 `auto` began to follow the checkpoint's KV scheme
+WINDOW_POOL = (0, 5, 9)  # the first sampled release that gives sliding-window layers their own pool by default
 
 
 def element_bytes(spec: LaunchSpec) -> Interval:
@@ -28,7 +30,11 @@ def element_bytes(spec: LaunchSpec) -> Interval:
             return hull(1.0, 2.0, expected=1.5)
         return exact(1.0 if spec.capability >= 10 and spec.vendor == "nvidia" else 2.0)
     quantization = spec.quantization or spec.shape.quantization
-    if quantization == "nvfp4":
+    if spec.shape.kv_scheme == "fp8" and quantization == spec.shape.quantization:
+        if spec.version is not None and not SCHEME_FOLLOWED <= spec.version < (0, 5, 6):
+            return exact(1.0 if spec.version >= (0, 5, 6) else 2.0)
+        return hull(1.0, 2.0, expected=1.0)
+    if quantization == "nvfp4" and spec.shape.kv_scheme is None:
         return hull(1.0, 2.0, expected=2.0)  # these checkpoints often carry an fp8 KV scheme, which auto follows
     return exact(2.0)
 
@@ -54,12 +60,24 @@ def cell_bytes(spec: LaunchSpec) -> Interval:
         window = element * (
             max(1, shape.swa_kv_heads // ranks) * 2 * shape.swa_head_dim * stage_layers(shape.swa_layers, spec.pp)
         )
-        ratio = spec.swa_full_tokens_ratio
-        share = 1.0 if spec.disable_hybrid_swa_memory else 0.8 if ratio is None else ratio
-        cell = cell + window * share
+        cell = cell + window * _window_share(spec)
     if spec.speculative and shape.draft_layers and shape.full_layers:
         cell = cell * (1 + shape.draft_layers / shape.full_layers)
     return cell
+
+
+def _window_share(spec: LaunchSpec) -> Interval:
+    """Window tokens paid for with one token of the full pool: up to 0.5.3 every layer kept the whole context unless a
+    flag said otherwise (`model_config.py:is_hybrid_model`)."""
+    if spec.disable_hybrid_swa_memory:
+        return exact(1.0)
+    apart = 0.8 if spec.swa_full_tokens_ratio is None else spec.swa_full_tokens_ratio
+    since = spec.shape.since
+    if spec.version is None:
+        return exact(apart) if since is not None and since >= WINDOW_POOL else hull(apart, 1.0, expected=apart)
+    if spec.version >= WINDOW_POOL:
+        return exact(apart)
+    return exact(1.0) if spec.version < (0, 5, 4) else hull(apart, 1.0, expected=apart)
 
 
 def _latent(spec: LaunchSpec, element: Interval, layers: float) -> Interval:

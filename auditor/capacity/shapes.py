@@ -42,7 +42,9 @@ class ModelShape:
     request's linear-attention state over all layers before tensor parallelism; `token_bytes` is a measured KV size per
     token where no formula is known; `checkpoint_bytes` the size of the published weights; `vision_size`
     the depth and width of a vision tower as the engine's memory heuristic reads them; `since` the first sampled engine
-    release that knows the architecture, `expert_width` the inner width of one routed expert."""
+    release that knows the architecture, `expert_width` the inner width of one routed expert; `part_bytes` the bytes of
+    a parameter of those parts that the checkpoint's own quantization settles, `kv_scheme` the type of KV elements that
+    it prescribes (`fp8`, `none`, or `None` where that is not known)."""
 
     family: Family
     layers: int
@@ -71,6 +73,8 @@ class ModelShape:
     vision_size: tuple[int, int] | None = None
     since: tuple[int, ...] | None = None
     expert_width: int = 0
+    part_bytes: tuple[tuple[str, float], ...] = ()
+    kv_scheme: str | None = None
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -171,6 +175,8 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         vision_size=size,
         expert_width=number("moe_intermediate_size", "expert_hidden_dim")
         or (number("intermediate_size") if number("num_local_experts") else 0),
+        part_bytes=tuple(sorted((config.get("part_bytes") or {}).items())),
+        kv_scheme=_kv_scheme(config),
     )
 
 
@@ -180,6 +186,20 @@ def _value_dim(text: Mapping[str, Any], head_dim: int, lora: int, swa: int) -> i
         if isinstance(text.get(name), int):
             return int(text[name])
     return 128 if lora else head_dim
+
+
+def _kv_scheme(config: Mapping[str, Any]) -> str | None:
+    """The type of KV elements that a quantized checkpoint prescribes, which `--kv-cache-dtype auto` follows from 0.5.6
+    on (`model_runner.py:configure_kv_cache_dtype` reads `kv_cache_quant_algo`)."""
+    if isinstance(config.get("kv_scheme"), str):
+        return str(config["kv_scheme"])
+    quant = config.get("quantization_config") or text_config(config).get("quantization_config")
+    if not isinstance(quant, Mapping):
+        return None
+    scheme = quant.get("kv_cache_scheme") or quant.get("kv_cache_quant_algo")
+    if isinstance(scheme, Mapping):
+        return "fp8" if scheme.get("num_bits") == 8 and scheme.get("type") == "float" else None
+    return "fp8" if str(scheme).upper() == "FP8" else None
 
 
 def quantization_of(config: Mapping[str, Any]) -> str:
@@ -223,9 +243,21 @@ def _linear_layers(text: Mapping[str, Any], layers: int) -> int:
     return 0
 
 
+# Model types whose sliding-window layers have a pool of their own (`model_config.py:is_hybrid_swa_model`); all others,
+# Gemma 2 and 3 among them, keep whole contexts in every layer.
+_WINDOW_POOLS = (
+    "llama4", "gpt_oss", "mimo_v2", "step3p", "gemma4", "embedding_gemma2", "laguna", "mellum", "muse_glimmer", "beam",
+)  # fmt: skip
+
+
 def _swa_layers(text: Mapping[str, Any], layers: int) -> int:
     if isinstance(text.get("swa_layers"), int):
         return int(text["swa_layers"])
+    kind = str(text.get("model_type") or "")
+    if not text.get("is_hybrid_swa") and not kind.startswith(_WINDOW_POOLS):
+        return 0
+    if kind.startswith("llama4"):
+        return layers - layers // 4  # every fourth layer sees the whole context (`get_hybrid_layer_ids`)
     kinds = text.get("layer_types")
     if isinstance(kinds, list):
         return sum("sliding" in str(kind) or "chunked" in str(kind) for kind in kinds)
@@ -310,7 +342,10 @@ def _parameters(
                 number("index_head_dim") + index_heads
             )
     else:
-        attention = hidden * head_dim * (2 * heads + 2 * kv_heads)
+        # Qwen3-Next and what follows it project an output gate with the queries
+        gated = str(text.get("model_type") or "").startswith(("qwen3_next", "qwen3_5"))
+        queries = 3 if text.get("attn_output_gate", gated) else 2
+        attention = hidden * head_dim * (queries * heads + 2 * kv_heads)
     state = 0.0
     values = number("linear_num_value_heads")
     if linear and values:
@@ -330,9 +365,11 @@ def _parameters(
     moe_layers = _moe_layers(text, layers, first_dense) if experts_count else 0
     dense_layers = _dense_layers(text, layers, moe_layers, linear)
     experts = float(moe_layers * experts_count * factor * hidden * width)
-    shared = number("n_shared_experts", "num_shared_experts")
+    llama4 = str(text.get("model_type") or "").startswith("llama4")
+    shared = number("n_shared_experts", "num_shared_experts", default=1 if llama4 and experts_count else 0)
     shared_width = number("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size") or shared * width
-    dense = float(dense_layers * factor * hidden * number("intermediate_size", "ffn_hidden_size"))
+    dense_width = number("intermediate_size_mlp", "intermediate_size", "ffn_hidden_size")
+    dense = float(dense_layers * factor * hidden * dense_width)
     dense += moe_layers * (factor * hidden * shared_width + hidden * experts_count)
     tower = 0.0
     if vision:

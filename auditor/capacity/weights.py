@@ -36,6 +36,12 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
     moe = parts.experts > 0
     if quantization in ("nvfp4", "int4") and not moe:
         low, high = expert, expert * 1.25  # a dense model is quantized throughout but for its head
+    if shape.linear_layers and not moe and quantization in ("nvfp4", "int4"):
+        # requants of dense linear-attention hybrids leave these layers in anything from 4 to 16 bits: public indices
+        # of one and the same 27 B model sum up to 20 and 28 GiB
+        mixer = hull(expert, 2.0, expected=1.2)
+    else:
+        mixer = None
     other = hull(low, high, expected=low if quantization in ("fp8", "bf16") or not moe else (low + high) / 2)
     spread = spec.tp * spec.pp  # experts are split over all ranks, by tensor or by expert parallelism
     attention_spread = spec.attention_ranks * spec.pp
@@ -52,16 +58,24 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
     if moe and not parts.embedding and quantization in ("nvfp4", "mxfp4", "int4", "w4afp8"):
         # only the total is known: between all of it and nine tenths of it are experts, the rest stays in 16 bits
         experts = hull(experts, experts * (0.9 + 0.1 * 2.0 / expert), expected=experts.expected * 1.1)
-    attention = other * ((parts.attention + parts.state) / attention_spread)
-    dense = other * (parts.dense / spread)
+    settled = dict(shape.part_bytes) if quantization == shape.quantization else {}
+    of_attention, of_state, of_dense = (
+        exact(settled[part]) if part in settled else spare
+        for part, spare in (("attention", mixer or other), ("state", mixer or other), ("dense", other))
+    )
+    attention = (of_attention * parts.attention + of_state * parts.state) * (1 / attention_spread)
+    dense = of_dense * (parts.dense / spread)
     if replicated_embedding and moe and (spec.deepep or spec.ep or spec.version is None):
         # shared experts and the first dense layers: split like the others, whole on each rank with all-to-all backends
-        whole = other * (parts.dense / attention_spread)
+        whole = of_dense * (parts.dense / attention_spread)
         wide = (spec.ep or 1) > 8  # more than one machine: nothing but an all-to-all backend serves that
         dense = whole if spec.deepep else hull(dense, whole, expected=(whole if wide else dense).expected)
     vision = parts.vision * 2.0 / spec.tp
     total = attention + dense + experts + (embedding + vision)
     published = shape.checkpoint_bytes if quantization == shape.quantization else None
+    if published is not None and shape.draft_layers and parts.embedding:
+        # the published files hold the draft layers, which stay on disk without speculative decoding
+        published -= parts.draft * shape.draft_layers * (2.0 if quantization in ("bf16", "int4", "nvfp4") else expert)
     # What loading adds to the tensors: scales, padding to tile sizes, buffers of the kernels. Logged weights stand 0 to
     # 8 % above the count, least for 16-bit models.
     loading = Interval(0.99, 1.01, 1.04) if quantization == "bf16" else Interval(0.99, 1.02, 1.08)
@@ -75,7 +89,8 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         whole = whole * (published / spread)
         total = hull(total, whole) if counted_by_part and whole.expected > total.expected else whole
     elif published is not None and parts.total:
-        counted = parts.experts * expert + (other * (parts.attention + parts.state + parts.dense)).expected
+        counted = parts.experts * expert + of_attention.expected * parts.attention
+        counted += of_state.expected * parts.state + of_dense.expected * parts.dense
         counted += (parts.embedding + parts.vision) * 2.0
         total = total * min(max(published / counted, 0.9), 1.15)
     if shape.kv_lora_rank and shape.family in ("mla", "dsa"):

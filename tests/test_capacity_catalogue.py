@@ -1,0 +1,171 @@
+"""The catalogue's figures against what public files say, and what a configuration of the tree is read as."""
+
+from __future__ import annotations
+
+import pytest
+
+from auditor.capacity.catalog import find_model
+from auditor.capacity.cell import cell_bytes, element_bytes
+from auditor.capacity.shapes import ModelShape, shape_of
+from auditor.capacity.spec import LaunchSpec
+from auditor.capacity.weights import weights_per_gpu
+
+GIB = 2**30
+
+
+def shape(name: str) -> ModelShape:
+    found = find_model(name)
+    assert found is not None, name
+    return found.shape
+
+
+@pytest.mark.parametrize(
+    ("name", "context"),
+    [
+        ("mistralai/Mistral-7B-v0.1", 32_768),
+        ("google/gemma-7b-it", 8_192),
+        ("google/gemma-3-1b-it", 32_768),
+        ("microsoft/Phi-3.5-mini-instruct", 131_072),
+        ("codellama/CodeLlama-70b-Instruct-hf", 4_096),
+        ("Qwen/Qwen2.5-72B-Instruct", 32_768),
+        ("Qwen/QwQ-32B-Preview", 32_768),
+        ("zai-org/GLM-4.5-Air", 131_072),
+        ("zai-org/GLM-4.7-FP8", 202_752),
+        ("moonshotai/Kimi-K2-Instruct-0905", 262_144),
+        ("ibm-granite/granite-3.3-8b-instruct", 131_072),
+    ],
+)
+def test_the_window_is_that_of_the_configuration_file(name: str, context: int) -> None:
+    assert shape(name).context == context
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        # what the model cards state
+        ("ibm-granite/granite-3.1-2b-instruct", 2.5),
+        ("ibm-granite/granite-3.1-8b-instruct", 8.1),
+        ("ibm-granite/granite-3.1-1b-a400m-instruct", 1.3),
+        ("ibm-granite/granite-3.1-3b-a800m-instruct", 3.3),
+        ("ibm-granite/granite-4.0-h-tiny", 6.94),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 109),
+        ("meta-llama/Llama-4-Maverick-17B-128E-Instruct", 400),
+        ("zai-org/GLM-4.5", 355),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", 80),
+    ],
+)
+def test_the_widths_count_up_to_the_stated_size(name: str, billions: float) -> None:
+    assert shape(name).parameters.total / 1e9 == pytest.approx(billions, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        # metadata.total_size of model.safetensors.index.json, draft layers included
+        ("Qwen/Qwen3.5-27B", 55_562_872_800),
+        ("Qwen/Qwen3.5-9B", 19_306_216_416),
+        ("Qwen/Qwen3.5-35B-A3B", 71_903_655_008),
+        ("Qwen/Qwen3.5-122B-A10B", 250_173_007_840),
+        ("Qwen/Qwen3.5-397B-A17B", 806_795_875_168),
+    ],
+)
+def test_the_count_with_its_draft_layer_is_the_published_size(name: str, published: int) -> None:
+    parts = shape(name).parameters
+    assert 2 * (parts.total + parts.draft) == pytest.approx(published, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3.5-27B-GPTQ-Int4", "QuantTrio/Qwen3.5-27B-AWQ"])
+def test_requants_of_one_model_differ_by_what_they_leave_alone(name: str) -> None:
+    published = shape(name)
+    assert published.checkpoint_bytes is not None
+    unknown = weights_per_gpu(LaunchSpec(shape("someone/Qwen3.5-27B-AWQ-Int4"), memory=80 * GIB))
+    assert unknown is not None
+    assert unknown.low < published.checkpoint_bytes < unknown.high
+
+
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ("Ornith (Qwen3_5 architecture, about 9B)", "deepreinforce-ai/Ornith-1.0-9B"),
+        ("ibm-granite/granite-4.0-h (3B class)", "ibm-granite/granite-4.0-h-micro"),
+        ("Qwen3.5/3.6-27B class, 4-bit", "Qwen/Qwen3.6-27B"),
+    ],
+)
+def test_a_family_and_a_size_name_one_model(written: str, key: str) -> None:
+    found = find_model(written)
+    assert found is not None
+    assert (found.id, found.note) == (key, f"read as {key}")
+
+
+@pytest.mark.parametrize("written", ["Ornith", "ibm-granite/granite-4.0-h", "granite-4.0-h (70B class)"])
+def test_a_family_alone_names_none(written: str) -> None:
+    assert find_model(written) is None
+
+
+def test_a_described_quantization_is_that_of_the_weights() -> None:
+    assert shape("Qwen3.5/3.6-27B class, 4-bit").quantization == "int4"
+    assert shape("Qwen/Qwen3.8-27B (NVFP4)").quantization == "nvfp4"
+    assert shape("Qwen/Qwen3.8-27B").quantization == "bf16"
+
+
+def test_the_recipe_of_one_publisher_says_nothing_of_another() -> None:
+    own, foreign = shape("nvidia/GLM-5.2-NVFP4"), shape("someone/GLM-5.2-NVFP4")
+    assert (dict(own.part_bytes), own.kv_scheme) == ({"attention": 2.0, "dense": 2.0}, "fp8")
+    assert (dict(foreign.part_bytes), foreign.kv_scheme) == ({}, None)
+    spec = LaunchSpec(own, memory=192 * GIB, tp=8)
+    narrow = weights_per_gpu(spec)
+    wide = weights_per_gpu(LaunchSpec(foreign, memory=192 * GIB, tp=8))
+    assert narrow is not None
+    assert wide is not None
+    assert wide.low <= narrow.low <= narrow.high <= wide.high
+
+
+@pytest.mark.parametrize(("version", "low", "high"), [((0, 5, 3), 2, 2), ((0, 5, 5), 1, 2), ((0, 5, 6), 1, 1)])
+def test_auto_follows_the_scheme_of_the_checkpoint_from_0_5_6(version: tuple[int, ...], low: int, high: int) -> None:
+    found = element_bytes(LaunchSpec(shape("nvidia/Llama-3.1-70B-Instruct-FP8"), memory=80 * GIB, version=version))
+    assert (found.low, found.high) == (low, high)
+    plain = element_bytes(LaunchSpec(shape("meta-llama/Llama-3.1-70B-Instruct"), memory=80 * GIB, version=version))
+    assert (plain.low, plain.high) == (2, 2)
+
+
+SCHEMES = [
+    ({"quant_method": "modelopt", "kv_cache_scheme": {"num_bits": 8, "type": "float"}}, "fp8"),
+    ({"quant_method": "modelopt", "kv_cache_quant_algo": "FP8"}, "fp8"),
+    ({"quant_method": "fp8"}, None),
+]
+
+
+@pytest.mark.parametrize(("quantization", "scheme"), SCHEMES)
+def test_the_scheme_is_read_from_the_tree(quantization: dict[str, object], scheme: str | None) -> None:
+    config = {"num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "quantization_config": quantization}
+    found = shape_of(config)
+    assert found is not None
+    assert found.kv_scheme == scheme
+
+
+def _windowed(kind: str) -> ModelShape:
+    pattern = ["sliding_attention"] * 5 + ["full_attention"]
+    found = shape_of(
+        {
+            "model_type": kind, "num_hidden_layers": 12, "hidden_size": 2048, "num_attention_heads": 8,
+            "num_key_value_heads": 4, "head_dim": 256, "sliding_window": 1024, "layer_types": pattern * 2,
+        }
+    )  # fmt: skip
+    assert found is not None
+    return found
+
+
+def test_only_some_architectures_keep_windows_in_a_pool_of_their_own() -> None:
+    assert (_windowed("gemma4_text").full_layers, _windowed("gemma4_text").swa_layers) == (2, 10)
+    assert (_windowed("gemma3_text").full_layers, _windowed("gemma3_text").swa_layers) == (12, 0)
+    assert _windowed("gemma3_text").family == "gqa"
+
+
+def test_windows_have_their_own_pool_from_0_5_9() -> None:
+    token = 2 * 8 * 64 * 2.0  # keys and values of 8 heads of 64 in 16 bits
+    expected = {(0, 5, 3): (36, 36), (0, 5, 6): (18 + 0.8 * 18, 36), (0, 5, 9): (18 + 0.8 * 18, 18 + 0.8 * 18)}
+    for version, (low, high) in expected.items():
+        cell = cell_bytes(LaunchSpec(shape("openai/gpt-oss-120b"), memory=80 * GIB, version=version))
+        assert (cell.low, cell.high) == (pytest.approx(low * token), pytest.approx(high * token))
+    unknown = cell_bytes(LaunchSpec(shape("openai/gpt-oss-120b"), memory=80 * GIB))
+    assert (unknown.low, unknown.high) == (pytest.approx((18 + 0.8 * 18) * token), pytest.approx(36 * token))
