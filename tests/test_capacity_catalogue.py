@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from auditor.capacity.catalog import find_model
 from auditor.capacity.cell import cell_bytes, element_bytes
+from auditor.capacity.fraction import static_fraction
 from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.capacity.spec import LaunchSpec
 from auditor.capacity.weights import weights_per_gpu
@@ -169,3 +172,64 @@ def test_windows_have_their_own_pool_from_0_5_9() -> None:
         assert (cell.low, cell.high) == (pytest.approx(low * token), pytest.approx(high * token))
     unknown = cell_bytes(LaunchSpec(shape("openai/gpt-oss-120b"), memory=80 * GIB))
     assert (unknown.low, unknown.high) == (pytest.approx((18 + 0.8 * 18) * token), pytest.approx(36 * token))
+
+
+def test_compressed_attention_is_priced_by_release() -> None:
+    # start-ups of DeepSeek-V4-Flash at the time of 0.5.14 log 15,956 bytes a token
+    spec = LaunchSpec(shape("deepseek-ai/DeepSeek-V4-Flash"), memory=96 * GIB, version=(0, 5, 14))
+    early, late = cell_bytes(spec), cell_bytes(replace(spec, version=(0, 5, 19)))
+    assert early.low <= 15_956 <= early.high
+    assert late.high < 0.5 * early.low
+    unknown = cell_bytes(replace(spec, version=None))
+    assert (unknown.low, unknown.high) == (late.low, early.high)
+
+
+def test_compression_is_read_from_the_tree() -> None:
+    ratios = [0, 0, *([4, 128] * 20), 4, 0, 0, 0]
+    found = shape_of(
+        {
+            "model_type": "deepseek_v4", "num_hidden_layers": 43, "hidden_size": 4096, "num_attention_heads": 64,
+            "num_key_value_heads": 1, "head_dim": 512, "qk_rope_head_dim": 64, "index_head_dim": 128,
+            "compress_ratios": ratios, "expert_dtype": "fp4", "quantization_config": {"quant_method": "fp8"},
+        }
+    )  # fmt: skip
+    assert found is not None
+    assert (found.family, found.compressed, found.expert_bytes) == ("compressed", (21, 20), (0.53125, 1.0))
+
+
+def test_four_bit_experts_stay_so_where_the_release_has_kernels_for_them() -> None:
+    spec = LaunchSpec(shape("deepseek-ai/DeepSeek-V4-Pro"), memory=180 * GIB, tp=8, capability=10.0)
+    kept, unknown = weights_per_gpu(replace(spec, version=(0, 5, 19))), weights_per_gpu(spec)
+    assert kept is not None
+    assert unknown is not None
+    assert kept.high < 115 * GIB < 190 * GIB < unknown.high
+    assert unknown.low == pytest.approx(kept.low)
+
+
+@pytest.mark.parametrize(("version", "row"), [((0, 5, 18), 132), ((0, 5, 22), 9)])
+def test_pooled_index_rows_are_priced_from_0_5_22(version: tuple[int, ...], row: int) -> None:
+    # a start-up on 0.5.18 divides 90.6 GiB among 7,650,496 tokens: 11 layers of 1,024 + 132 bytes
+    spec = LaunchSpec(shape("zai-org/GLM-5.3-Flash"), memory=288 * GIB, tp=4, vendor="amd", version=version)
+    cell = cell_bytes(spec)
+    assert cell.low == cell.high == 11 * (1024 + row)
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "share"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", {"version": (0, 5, 11)}, (0.85, 0.85)),
+        ("meta-llama/Llama-3.1-8B-Instruct", {"version": (0, 4, 6)}, (1.0, 1.0)),
+        ("meta-llama/Llama-3.1-8B-Instruct", {}, (0.85, 1.0)),
+        ("meta-llama/Llama-3.1-8B-Instruct", {"version": (0, 5, 11), "context": 8192}, (1.0, 1.0)),
+        ("meta-llama/Llama-3.1-8B-Instruct", {"version": (0, 5, 11), "attention_backend": "triton"}, (1.0, 1.0)),
+        ("deepseek-ai/DeepSeek-R1", {"version": (0, 5, 11), "tp": 8}, (0.85, 0.85)),
+        ("moonshotai/Kimi-K2-Instruct", {"version": (0, 5, 11), "tp": 8}, (1.0, 1.0)),
+        ("zai-org/GLM-5.2-FP8", {"version": (0, 5, 15), "tp": 8}, (1.0, 1.0)),
+    ],
+)
+def test_aiter_keeps_a_workspace_on_amd(model: str, given: dict[str, object], share: tuple[float, float]) -> None:
+    spec = LaunchSpec(shape(model), memory=192 * GIB, vendor="amd", fraction=0.8, **given)  # type: ignore[arg-type]
+    fraction, source = static_fraction(spec)
+    assert (fraction.low, fraction.high) == (pytest.approx(0.8 * share[0]), pytest.approx(0.8 * share[1]))
+    assert source == "flag"
+    assert static_fraction(replace(spec, vendor="nvidia"))[0].low == 0.8

@@ -10,7 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from auditor.capacity.shapes import ModelShape, Parameters, shape_of, text_config
+from auditor.capacity.parameters import Parameters
+from auditor.capacity.shapes import ModelShape, shape_of, text_config
 
 MIB = 2**20
 _HERE = Path(__file__).resolve().parent

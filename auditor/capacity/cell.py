@@ -5,6 +5,8 @@ Sources: `model_runner.py:profile_max_num_token` up to 0.5.9, `pool_configurator
 
 from __future__ import annotations
 
+import math
+
 from auditor.capacity.interval import Interval, exact, hull
 from auditor.capacity.spec import LaunchSpec
 
@@ -12,6 +14,7 @@ FP8 = ("fp8_e4m3", "fp8_e5m2", "mxfp8")
 FP4 = ("fp4_e2m1", "nvfp4", "fp4_mx_block16")
 INDEX_SCALE_BLOCK = 128
 SCHEME_FOLLOWED = (0, 5, 4)  # between 0.5.3 and 0.5.6 `auto` began to follow the checkpoint's KV scheme
+COMPRESS_WINDOW = 128
 WINDOW_POOL = (0, 5, 9)  # the first sampled release that gives sliding-window layers their own pool by default
 
 
@@ -50,6 +53,8 @@ def cell_bytes(spec: LaunchSpec) -> Interval:
     shape, element = spec.shape, element_bytes(spec)
     if shape.token_bytes is not None:
         return hull(shape.token_bytes * 0.98, shape.token_bytes * 1.02, expected=shape.token_bytes) * (1 / spec.pp)
+    if any(shape.compressed):
+        return _compressed(spec)
     layers = stage_layers(shape.full_layers, spec.pp)
     if shape.kv_lora_rank:
         return _latent(spec, element, layers)
@@ -80,11 +85,53 @@ def _window_share(spec: LaunchSpec) -> Interval:
     return exact(1.0) if spec.version < (0, 5, 4) else hull(apart, 1.0, expected=apart)
 
 
+def _compressed(spec: LaunchSpec) -> Interval:
+    """Bytes per token of compressed attention (`DSV4PoolConfigurator._get_bytes_per_full_token`): rows for 4 and 128
+    tokens with an index row for 4, and a tenth of the tokens in the window pool with the state of the compressors. Up
+    to 0.5.14 the state of the wide ones was priced by token too, which gives the 15,956 bytes that start-ups of that
+    time log; from 0.5.19 on it is not. Pages are padded by less than a hundredth."""
+    shape = spec.shape
+    narrow, wide = shape.compressed
+    row = shape.head_dim - shape.rope_dim + 2 * shape.rope_dim + 8  # fp8 latent, 16-bit rope part, scales
+    rows = hull(row, 2 * shape.head_dim, expected=row) if spec.vendor != "nvidia" else exact(row)
+    share = 0.1 if spec.swa_full_tokens_ratio is None else spec.swa_full_tokens_ratio
+    rings = 2 if spec.speculative else 1
+    state = 16 * (shape.head_dim + shape.index_dim) * rings * 8 / COMPRESS_WINDOW
+    index = shape.index_dim + shape.index_dim / INDEX_SCALE_BLOCK * 4
+    late = rows * (narrow / 4 + wide / 128 + share * shape.layers) + (index / 4 + share * state) * narrow
+    early = late + share * 8 * shape.head_dim * rings * 128 / COMPRESS_WINDOW * wide
+    version = spec.version
+    if version is None or (0, 5, 14) < version < (0, 5, 19):
+        cell = hull(late, early, expected=early.expected)
+    else:
+        cell = late if version >= (0, 5, 19) else early
+    if version is not None and version >= (0, 5, 20) and spec.max_running_requests and not spec.swa_full_tokens_ratio:
+        # the window pool is then sized by the requests, and the tokens pay for the rest alone
+        bare = rows * (narrow / 4 + wide / 128) + index / 4 * narrow
+        cell = hull(bare, cell, expected=cell.expected)
+    if spec.speculative:
+        cell = cell * ((shape.layers + 1) / shape.layers)
+    return cell * Interval(1.0, 1.004, 1.01) * (1 / spec.pp)
+
+
+def _pooled_index(spec: LaunchSpec) -> Interval:
+    """Bytes a token of the index of a hybrid's sparse layers: one row for a pool of tokens is priced so from 0.5.22 on
+    (`pool_configurator.py:_compute_dsa_indexer_cell_size`), before that one row a token."""
+    shape = spec.shape
+    if not shape.index_dim:
+        return exact(0.0)
+    row = shape.index_dim + shape.index_dim / INDEX_SCALE_BLOCK * 4
+    pooled = math.ceil(row / shape.index_pool)
+    if spec.version is None:
+        return hull(pooled, row, expected=pooled)
+    return exact(pooled if spec.version >= (0, 5, 22) else row)
+
+
 def _latent(spec: LaunchSpec, element: Interval, layers: float) -> Interval:
     shape = spec.shape
     row = shape.kv_lora_rank + shape.rope_dim
     if shape.family != "dsa":
-        return element * (row * layers)
+        return element * (row * layers) + _pooled_index(spec) * layers
     index = shape.index_dim + shape.index_dim / INDEX_SCALE_BLOCK * 4
     plain = exact(row * 1.0) * element
     stored = shape.kv_lora_rank + shape.kv_lora_rank / 128 * 4 + shape.rope_dim * 2

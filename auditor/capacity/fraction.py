@@ -28,10 +28,32 @@ def static_fraction(spec: LaunchSpec, least: float = 0.0) -> tuple[Interval, str
     """The fraction of the memory that was free before loading which weights and pool may take, and where it is from:
     `flag`, `heuristic of VERSION` or `heuristic, version unknown`. `least` is what the weights alone take."""
     if spec.fraction is not None:
-        value = spec.fraction
-        if spec.aiter and (spec.context or 0) > 8192:
-            value *= 0.85  # the aiter backend keeps room, also from an explicit value
-        return exact(value), "flag"
+        return exact(spec.fraction) * workspace(spec), "flag"
+    fraction, source = _given_by_engine(spec, least)
+    return fraction * workspace(spec), source
+
+
+def workspace(spec: LaunchSpec) -> Interval:
+    """What the aiter backend of AMD devices leaves of the fraction, of an explicit one too, where the context is above
+    8,192: 0.85 of it (`attention_hook.py`, `model_runner.py` up to 0.5.3; not yet in 0.4.6). It is the default except
+    for sparse MLA and for MLA whose rank has neither 16 nor 128 heads; hybrids choose by layer kind."""
+    shape, context = spec.shape, spec.context or spec.shape.context
+    if spec.vendor != "amd" or (context is not None and context <= 8192):
+        return exact(1.0)
+    if spec.attention_backend is not None:
+        chosen = spec.attention_backend == "aiter"
+    else:
+        served = not shape.kv_lora_rank or max(1, shape.kv_heads // spec.tp) in (16, 128)
+        chosen = served and shape.family not in ("dsa", "compressed")
+    if not chosen or (spec.version is not None and spec.version < (0, 4, 7)):
+        return exact(1.0)
+    undecided = context is None or (shape.linear_layers and spec.attention_backend is None)
+    if undecided or spec.version is None or spec.version < (0, 4, 9):
+        return hull(0.85, 1.0, expected=0.85)
+    return exact(0.85)
+
+
+def _given_by_engine(spec: LaunchSpec, least: float) -> tuple[Interval, str]:
     version = spec.version
     if version is not None and version in SAMPLED:
         return exact(_heuristic(spec, version)), f"heuristic of {'.'.join(map(str, version))}"

@@ -35,6 +35,7 @@ TEXTS: Mapping[str, str] = {
     "kv-cache-dtype": "kv_dtype",
     "quantization": "quantization",
     "speculative-algorithm": "speculative",
+    "attention-backend": "attention_backend",
 }
 SWITCHES: Mapping[str, str] = {
     "enable-dp-attention": "dp_attention",

@@ -42,7 +42,7 @@ def pool_of(launch: EngineLaunch, version: str | None, models: Sequence[ModelCon
         missing.append(f"--{name}: {words}")
     if shape is None or gpu is None or known is None or missing:
         return LaunchPool("unknown", None, context, source, tuple(missing))
-    if shape.family == "compressed" and shape.token_bytes is None:
+    if shape.family == "compressed" and shape.token_bytes is None and not any(shape.compressed):
         return LaunchPool("unknown", None, context, source, ("the KV bytes per token of this compressed attention",))
     spec = known.on(gpu)
     estimate = estimate_pool(spec)

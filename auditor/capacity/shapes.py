@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from auditor.capacity.parameters import Parameters, count
+
 Family = Literal["gqa", "mla", "dsa", "swa", "linear", "compressed"]
 CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
 KV_HEAD_KEYS = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
@@ -18,33 +20,16 @@ SUB_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
-    """Parameters by part, in single weights. `experts` are the routed experts, `attention` all attention projections,
-    `state` linear-attention or mamba layers, `dense` the other layers, `vision` the towers, `draft` MTP layers."""
-
-    embedding: float = 0.0
-    attention: float = 0.0
-    experts: float = 0.0
-    dense: float = 0.0
-    state: float = 0.0
-    vision: float = 0.0
-    draft: float = 0.0
-
-    @property
-    def total(self) -> float:
-        """Without the draft layers, which are loaded only for speculative decoding."""
-        return self.embedding + self.attention + self.experts + self.dense + self.state + self.vision
-
-
-@dataclass(frozen=True, slots=True)
 class ModelShape:
     """Everything that the pool arithmetic needs of a model. Layer counts are of the whole model; `state_bytes` is one
     request's linear-attention state over all layers before tensor parallelism; `token_bytes` is a measured KV size per
-    token where no formula is known; `checkpoint_bytes` the size of the published weights; `vision_size`
-    the depth and width of a vision tower as the engine's memory heuristic reads them; `since` the first sampled engine
-    release that knows the architecture, `expert_width` the inner width of one routed expert; `part_bytes` the bytes of
-    a parameter of those parts that the checkpoint's own quantization settles, `kv_scheme` the type of KV elements that
-    it prescribes (`fp8`, `none`, or `None` where that is not known)."""
+    token where no formula is known; `checkpoint_bytes` the size of the published weights; `vision_size` the depth and
+    width of a vision tower as the engine's memory heuristic reads them; `since` the first sampled engine release that
+    knows the architecture; `expert_width` the inner width of one routed expert. `part_bytes` holds the bytes of a
+    parameter of those parts that the checkpoint's own quantization settles, `expert_bytes` the least and most that one
+    of an expert takes after loading where release and kernels decide it, `kv_scheme` the type of KV elements that the
+    checkpoint prescribes (`fp8`, `none`, or `None` where that is not known). `compressed` counts the layers that keep
+    one row for 4 and for 128 tokens, `index_pool` the tokens of one index row."""
 
     family: Family
     layers: int
@@ -75,6 +60,9 @@ class ModelShape:
     expert_width: int = 0
     part_bytes: tuple[tuple[str, float], ...] = ()
     kv_scheme: str | None = None
+    expert_bytes: tuple[float, float] | None = None
+    compressed: tuple[int, int] = (0, 0)
+    index_pool: int = 1
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -126,7 +114,7 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
     swa = _swa_layers(text, layers)
     index_dim = number("index_head_dim")
     family: Family = "gqa"
-    if number("compress_ratio") or text.get("compress_ratios") or text.get("model_type") in ("deepseek_v4",):
+    if number("compress_ratio", "c4_layers") or text.get("compress_ratios") or text.get("model_type") == "deepseek_v4":
         family = "compressed"
     elif linear:
         family = "linear"
@@ -156,7 +144,7 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         v_head_dim=_value_dim(text, head_dim, lora, swa),
         context=context_of(config),
         quantization=quantization_of(config),
-        parameters=_parameters(text, layers, hidden, heads, kv_heads, head_dim, linear, tower),
+        parameters=count(text, layers, hidden, heads, kv_heads, head_dim, linear, tower),
         kv_lora_rank=lora,
         rope_dim=number("qk_rope_head_dim"),
         nope_dim=number("qk_nope_head_dim", default=128 if lora else 0),
@@ -177,7 +165,19 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         or (number("intermediate_size") if number("num_local_experts") else 0),
         part_bytes=tuple(sorted((config.get("part_bytes") or {}).items())),
         kv_scheme=_kv_scheme(config),
+        # 4-bit experts inside an fp8 checkpoint stay so or are widened to fp8 at load (`SGLANG_DSV4_FP4_DEQUANT`)
+        expert_bytes=(0.53125, 1.0) if text.get("expert_dtype") == "fp4" and family == "compressed" else None,
+        compressed=_compressed(text, layers),
+        index_pool=number("index_kpool", default=1) or 1,
     )
+
+
+def _compressed(text: Mapping[str, Any], layers: int) -> tuple[int, int]:
+    """Layers that keep one row for 4 tokens, and those that keep one for 128; entries behind are of draft layers."""
+    ratios = text.get("compress_ratios")
+    if isinstance(ratios, list):
+        return ratios[:layers].count(4), ratios[:layers].count(128)
+    return int(text.get("c4_layers") or 0), int(text.get("c128_layers") or 0)
 
 
 def _value_dim(text: Mapping[str, Any], head_dim: int, lora: int, swa: int) -> int:
@@ -310,102 +310,3 @@ def _state_bytes(text: Mapping[str, Any], linear: int, hidden: int) -> float:
         kernel = int(text.get("conv_kernel") or text.get("mamba_d_conv") or 4)
         return float(linear * ((heads * dim + 2 * groups * state) * (kernel - 1) * 2 + heads * dim * state * 4))
     return float(linear * hidden * 128 * 4) if hidden else 0.0
-
-
-def _parameters(
-    text: Mapping[str, Any],
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    head_dim: int,
-    linear: int,
-    vision: tuple[int, int] | None,
-) -> Parameters:
-    def number(*names: str, default: int = 0) -> int:
-        return next((int(text[name]) for name in names if isinstance(text.get(name), (int, float))), default)
-
-    embedding = number("vocab_size") * hidden * (1 if text.get("tie_word_embeddings") else 2)
-    lora = number("kv_lora_rank")
-    if lora:
-        rope, nope, value = (
-            number("qk_rope_head_dim"),
-            number("qk_nope_head_dim", default=128),
-            number("v_head_dim", default=128),
-        )
-        q_lora = number("q_lora_rank")
-        query = hidden * q_lora + q_lora * heads * (nope + rope) if q_lora else hidden * heads * (nope + rope)
-        attention = query + hidden * (lora + rope) + lora * heads * (nope + value) + heads * value * hidden
-        if number("index_head_dim"):
-            index_heads = number("index_n_heads", default=64)
-            attention += q_lora * index_heads * number("index_head_dim") + hidden * (
-                number("index_head_dim") + index_heads
-            )
-    else:
-        # Qwen3-Next and what follows it project an output gate with the queries
-        gated = str(text.get("model_type") or "").startswith(("qwen3_next", "qwen3_5"))
-        queries = 3 if text.get("attn_output_gate", gated) else 2
-        attention = hidden * head_dim * (queries * heads + 2 * kv_heads)
-    state = 0.0
-    values = number("linear_num_value_heads")
-    if linear and values:
-        key_width = number("linear_num_key_heads") * number("linear_key_head_dim", default=128)
-        value_width = values * number("linear_value_head_dim", default=128)
-        state = hidden * (2 * key_width + 2 * value_width + 2 * values) + value_width * hidden
-    elif linear:
-        inner = (
-            number("mamba_num_heads", "mamba_n_heads") * number("mamba_head_dim", "mamba_d_head", default=64)
-            or 2 * hidden
-        )
-        state = 3 * hidden * inner
-    experts_count = number("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
-    width = number("moe_intermediate_size", "expert_hidden_dim", "intermediate_size")
-    factor = 2 if str(text.get("mlp_hidden_act") or text.get("hidden_act")) == "relu2" else 3
-    first_dense = number("first_k_dense_replace", "moe_layer_start_index") if experts_count else layers
-    moe_layers = _moe_layers(text, layers, first_dense) if experts_count else 0
-    dense_layers = _dense_layers(text, layers, moe_layers, linear)
-    experts = float(moe_layers * experts_count * factor * hidden * width)
-    llama4 = str(text.get("model_type") or "").startswith("llama4")
-    shared = number("n_shared_experts", "num_shared_experts", default=1 if llama4 and experts_count else 0)
-    shared_width = number("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size") or shared * width
-    dense_width = number("intermediate_size_mlp", "intermediate_size", "ffn_hidden_size")
-    dense = float(dense_layers * factor * hidden * dense_width)
-    dense += moe_layers * (factor * hidden * shared_width + hidden * experts_count)
-    tower = 0.0
-    if vision:
-        tower = float(vision[0] * 12 * vision[1] * vision[1])
-    attention_layers = _attention_layers(text, layers, linear)
-    draft = (
-        (experts / moe_layers + attention) if moe_layers else attention + factor * hidden * number("intermediate_size")
-    )
-    return Parameters(
-        float(embedding),
-        float(attention_layers * attention),
-        experts,
-        dense,
-        float(linear * state),
-        tower,
-        float(draft),
-    )
-
-
-def _moe_layers(text: Mapping[str, Any], layers: int, first_dense: int) -> int:
-    pattern = text.get("hybrid_override_pattern")
-    if isinstance(pattern, str):
-        return pattern.count("E")
-    frequency = text.get("moe_layer_freq") or text.get("decoder_sparse_step") or text.get("interleave_moe_layer_step")
-    if isinstance(frequency, list):
-        return sum(bool(item) for item in frequency)
-    only = text.get("mlp_only_layers")
-    left = layers - first_dense - (len(only) if isinstance(only, list) else 0)
-    return max(0, left // int(frequency)) if isinstance(frequency, int) and frequency > 1 else max(0, left)
-
-
-def _dense_layers(text: Mapping[str, Any], layers: int, moe_layers: int, linear: int) -> int:
-    pattern = text.get("hybrid_override_pattern")
-    return pattern.count("-") if isinstance(pattern, str) else layers - moe_layers
-
-
-def _attention_layers(text: Mapping[str, Any], layers: int, linear: int) -> int:
-    pattern = text.get("hybrid_override_pattern")
-    return pattern.count("*") if isinstance(pattern, str) else layers - linear

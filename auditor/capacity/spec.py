@@ -46,7 +46,7 @@ class LaunchSpec:
     disable_radix_cache: bool = False
     disable_hybrid_swa_memory: bool = False
     deepep: bool = False
-    aiter: bool = False
+    attention_backend: str | None = None
     version: Version | None = None
 
     @property

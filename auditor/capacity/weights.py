@@ -51,6 +51,12 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         # the input embedding stands whole on each attention rank, the head stays split (`enable_dp_lm_head` is off)
         embedding = parts.embedding * (1.0 / spec.attention_ranks + 1.0 / spec.tp)
     experts = exact(parts.experts * expert / spread)
+    if shape.expert_bytes is not None and quantization == shape.quantization:
+        least, most = shape.expert_bytes
+        native = spec.vendor == "nvidia" and spec.capability is not None and spec.capability >= 9
+        kept = native and spec.version is not None and spec.version >= (0, 5, 19)  # arg_groups: deepseek_v4.py
+        experts = exact(least) if kept else hull(least, most, expected=most)
+        experts = experts * (parts.experts / spread)
     if quantization in ("nvfp4", "mxfp4") and shape.expert_width:
         # block-scaled kernels take whole tiles of 128 columns; whether the rank's share is padded depends on the kernel
         share = shape.expert_width / (1 if spec.ep and spec.ep > 1 else spec.tp)

@@ -43,6 +43,7 @@ TEXTS = {
     "quantization": ("--quantization",),
     "role": ("--disaggregation-mode",),
     "speculative": ("--speculative-algorithm",),
+    "attention_backend": ("--attention-backend",),
 }
 SWITCHES = {
     "dp_attention": ("--enable-dp-attention",),
@@ -176,7 +177,7 @@ def _row(
     spec = spec_of(options, shape, gpu) if shape is not None else None
     if shape is not None and spec is None:
         missing.append(f"the memory of `{options.gpu}`: not in the catalogue; give --gpu-memory-gib")
-    if shape is not None and shape.family == "compressed" and shape.token_bytes is None:
+    if shape is not None and shape.family == "compressed" and shape.token_bytes is None and not any(shape.compressed):
         missing.append("the KV bytes per token of this compressed attention: no public figure")
         spec = None
     context = options.context or (shape.context if shape else None)

@@ -1,0 +1,133 @@
+"""Parameters of a model by part, counted from the widths of its configuration file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Parameters by part, in single weights. `experts` are the routed experts, `attention` all attention projections,
+    `state` linear-attention or mamba layers, `dense` the other layers, `vision` the towers, `draft` MTP layers."""
+
+    embedding: float = 0.0
+    attention: float = 0.0
+    experts: float = 0.0
+    dense: float = 0.0
+    state: float = 0.0
+    vision: float = 0.0
+    draft: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Without the draft layers, which are loaded only for speculative decoding."""
+        return self.embedding + self.attention + self.experts + self.dense + self.state + self.vision
+
+
+def count(
+    text: Mapping[str, Any],
+    layers: int,
+    hidden: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    linear: int,
+    vision: tuple[int, int] | None,
+) -> Parameters:
+    """The parameters of each part. `text` is the configuration of the language model, `linear` its linear-attention
+    layers, `vision` depth and width of a tower."""
+
+    def number(*names: str, default: int = 0) -> int:
+        return next((int(text[name]) for name in names if isinstance(text.get(name), (int, float))), default)
+
+    embedding = number("vocab_size") * hidden * (1 if text.get("tie_word_embeddings") else 2)
+    lora = number("kv_lora_rank")
+    if lora:
+        rope, nope, value = (
+            number("qk_rope_head_dim"),
+            number("qk_nope_head_dim", default=128),
+            number("v_head_dim", default=128),
+        )
+        q_lora = number("q_lora_rank")
+        query = hidden * q_lora + q_lora * heads * (nope + rope) if q_lora else hidden * heads * (nope + rope)
+        attention = query + hidden * (lora + rope) + lora * heads * (nope + value) + heads * value * hidden
+        if number("index_head_dim"):
+            index_heads = number("index_n_heads", default=64)
+            attention += q_lora * index_heads * number("index_head_dim") + hidden * (
+                number("index_head_dim") + index_heads
+            )
+    elif number("o_lora_rank"):
+        # one latent row stands for keys and values; outputs are projected by groups (models/deepseek_v4.py)
+        q_lora, o_lora = number("q_lora_rank"), number("o_lora_rank")
+        attention = hidden * q_lora + q_lora * heads * head_dim + hidden * head_dim
+        attention += heads * head_dim * o_lora + number("o_groups", default=1) * o_lora * hidden
+    else:
+        # Qwen3-Next and what follows it project an output gate with the queries
+        gated = str(text.get("model_type") or "").startswith(("qwen3_next", "qwen3_5"))
+        queries = 3 if text.get("attn_output_gate", gated) else 2
+        attention = hidden * head_dim * (queries * heads + 2 * kv_heads)
+    state = 0.0
+    values = number("linear_num_value_heads")
+    if linear and values:
+        key_width = number("linear_num_key_heads") * number("linear_key_head_dim", default=128)
+        value_width = values * number("linear_value_head_dim", default=128)
+        state = hidden * (2 * key_width + 2 * value_width + 2 * values) + value_width * hidden
+    elif linear:
+        inner = (
+            number("mamba_num_heads", "mamba_n_heads") * number("mamba_head_dim", "mamba_d_head", default=64)
+            or 2 * hidden
+        )
+        state = 3 * hidden * inner
+    experts_count = number("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
+    width = number("moe_intermediate_size", "expert_hidden_dim", "intermediate_size")
+    factor = 2 if str(text.get("mlp_hidden_act") or text.get("hidden_act")) == "relu2" else 3
+    first_dense = number("first_k_dense_replace", "moe_layer_start_index") if experts_count else layers
+    moe_layers = _moe_layers(text, layers, first_dense) if experts_count else 0
+    dense_layers = _dense_layers(text, layers, moe_layers, linear)
+    experts = float(moe_layers * experts_count * factor * hidden * width)
+    llama4 = str(text.get("model_type") or "").startswith("llama4")
+    shared = number("n_shared_experts", "num_shared_experts", default=1 if llama4 and experts_count else 0)
+    shared_width = number("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size") or shared * width
+    dense_width = number("intermediate_size_mlp", "intermediate_size", "ffn_hidden_size")
+    dense = float(dense_layers * factor * hidden * dense_width)
+    dense += moe_layers * (factor * hidden * shared_width + hidden * experts_count)
+    tower = 0.0
+    if vision:
+        tower = float(vision[0] * 12 * vision[1] * vision[1])
+    attention_layers = _attention_layers(text, layers, linear)
+    draft = (
+        (experts / moe_layers + attention) if moe_layers else attention + factor * hidden * number("intermediate_size")
+    )
+    return Parameters(
+        float(embedding),
+        float(attention_layers * attention),
+        experts,
+        dense,
+        float(linear * state),
+        tower,
+        float(draft),
+    )
+
+
+def _moe_layers(text: Mapping[str, Any], layers: int, first_dense: int) -> int:
+    pattern = text.get("hybrid_override_pattern")
+    if isinstance(pattern, str):
+        return pattern.count("E")
+    frequency = text.get("moe_layer_freq") or text.get("decoder_sparse_step") or text.get("interleave_moe_layer_step")
+    if isinstance(frequency, list):
+        return sum(bool(item) for item in frequency)
+    only = text.get("mlp_only_layers")
+    left = layers - first_dense - (len(only) if isinstance(only, list) else 0)
+    return max(0, left // int(frequency)) if isinstance(frequency, int) and frequency > 1 else max(0, left)
+
+
+def _dense_layers(text: Mapping[str, Any], layers: int, moe_layers: int, linear: int) -> int:
+    pattern = text.get("hybrid_override_pattern")
+    return pattern.count("-") if isinstance(pattern, str) else layers - moe_layers
+
+
+def _attention_layers(text: Mapping[str, Any], layers: int, linear: int) -> int:
+    pattern = text.get("hybrid_override_pattern")
+    return pattern.count("*") if isinstance(pattern, str) else layers - linear
