@@ -54,7 +54,9 @@ def scan(request: ScanRequest) -> ScanResult:
     if modules and any(isinstance(_check(rule), CodeCheck) for rule in rules):
         from auditor.checks.code_run import run_code_checks
 
-        code, more = run_code_checks(modules, _shown(rules, request.config.profile), request.jobs)
+        code, more = run_code_checks(
+            modules, shown(rules, request.config.profile), request.jobs, request.config.profile
+        )
         matches += code
         problems += more
     ignores = [ignore for result in results for ignore in result.ignores]
@@ -112,7 +114,7 @@ def gather(
     return facts, results, problems, sources, walked
 
 
-def _shown(rules: Iterable[Rule], profile: str) -> list[Rule]:
+def shown(rules: Iterable[Rule], profile: str) -> list[Rule]:
     """The code rules of which the profile shows anything: source is not searched for what nobody will see."""
     shown = []
     for rule in rules:

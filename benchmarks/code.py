@@ -1,6 +1,6 @@
 """What the code rules cost on a tree of sources, as a multiple of a bare walk and read of the same tree.
 
-    python -m benchmarks.code FOLDER
+    python -m benchmarks.code FOLDER [PROFILE [JOBS]]
 
 Both are timed in CPU seconds of this process, best of three for the read, so that a busy machine changes them alike.
 """
@@ -11,12 +11,11 @@ import os
 import sys
 import time
 
-from auditor.checks import CHECKS
-from auditor.checks.base import CodeCheck
 from auditor.checks.code_run import run_code_checks
 from auditor.model.facts import CodeModule
 from auditor.model.spans import SourceFile
 from auditor.rulebook import load_rules
+from auditor.scan import shown
 
 
 def read_tree(root: str) -> dict[str, bytes]:
@@ -34,6 +33,8 @@ def read_tree(root: str) -> dict[str, bytes]:
 def main() -> None:
     """Print files, bytes, both times and their ratio."""
     root = sys.argv[1]
+    profile = sys.argv[2] if len(sys.argv) > 2 else "default"
+    jobs = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     bare = []
     for _ in range(3):
         began = time.process_time()
@@ -41,13 +42,9 @@ def main() -> None:
         bare.append(time.process_time() - began)
     sources = [SourceFile(path, data.decode("utf-8", "replace"), data) for path, data in sorted(files.items())]
     modules = [CodeModule(source, "python", source.span(0, 0)) for source in sources]
-    rules = [
-        rule
-        for rule in load_rules()
-        if isinstance(next(check for check in CHECKS if check.name == rule.check), CodeCheck)
-    ]
+    rules = shown(load_rules(), profile)
     began = time.process_time()
-    matches, _ = run_code_checks(modules, rules, 1)
+    matches, _ = run_code_checks(modules, rules, jobs, profile)
     spent = time.process_time() - began
     size = sum(map(len, files.values())) / 1e6
     print(f"{len(files)} files, {size:.1f} MB: bare read {min(bare):.2f} s, code rules {spent:.2f} s")

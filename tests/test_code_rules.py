@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from auditor.checks import CHECKS
+from auditor.checks import CHECKS, code_reading
 from auditor.checks.base import CodeCheck
 from auditor.checks.code_run import run_code_checks
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
 from auditor.model.rules import Rule
-from auditor.model.spans import SourceFile
+from auditor.model.spans import SourceFile, Span
 from auditor.rulebook import load_rules
 from tests.trees import ROOT, SHARED
 
@@ -109,6 +109,40 @@ def test_a_helper_of_a_helper_in_a_third_file_guards_the_door() -> None:
     assert found == []
 
 
+def test_a_function_that_only_mentions_the_verdict_is_no_guard() -> None:
+    """Of the engine's release 0.5.21 every small function that had the field in it was taken for one."""
+    helpers = "class Desk:\n    def note(self, req):\n        self.log(req.to_finish)\n        return len(self.lines)\n"
+    doors = (
+        "from req import Req\n\n\nclass PrefillQueue:\n    def add(self, req: Req):\n        self.desk.note(req)\n"
+        "        self.queue.append(req)\n"
+    )
+    found, _ = findings([module("req.py", REQUEST), module("queue.py", doors), module("desk.py", helpers)])
+    assert found == [("queue.py", 7, "split-verdict", "high")]
+
+
+@pytest.mark.parametrize("profile", ["default", "strict"])
+def test_worker_processes_find_the_same(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ROOT / "fixtures" / "code"
+    paths = sorted(path for path in folder.rglob("*") if path.suffix in LANGUAGES)
+    modules = [module(str(path.relative_to(folder)), path.read_text(encoding="utf-8")) for path in paths]
+    alone = run_code_checks(modules, CODE_RULES, 1, profile)
+    monkeypatch.setattr(code_reading, "PARALLEL_BYTES", 0)
+    assert run_code_checks(modules, CODE_RULES, 2, profile) == alone
+    assert alone[0] != []
+
+
+def test_the_default_profile_finds_all_that_is_of_high_confidence() -> None:
+    folder = ROOT / "fixtures" / "code"
+    paths = sorted(path for path in folder.rglob("*.py"))
+    modules = [module(str(path.relative_to(folder)), path.read_text(encoding="utf-8")) for path in paths]
+
+    def high(profile: str) -> set[tuple[str, Span]]:
+        found, _ = run_code_checks(modules, CODE_RULES, 1, profile)
+        return {(rule.id, match.span) for rule, match in found if match.confidence == "high" and rule.floor}
+
+    assert high("default") == high("strict") != set()
+
+
 def test_a_flag_that_another_class_writes_is_a_second_verdict() -> None:
     request = REQUEST.replace("def set_finish_with_abort(self, message):\n        self.to_finish = message", "pass")
     request = request.replace("    pass\n", "")
@@ -125,6 +159,8 @@ def test_an_enumeration_of_a_dependency_is_known_by_its_import() -> None:
         "        self.sends.add(request.request_id)\n"
     )
     assert findings([module("connector.py", code)])[0] == [("connector.py", 6, "admit-on-negative-state", "high")]
+    renamed = code.replace("import RequestStatus", "import RequestStatus as RS").replace("RequestStatus.F", "RS.F")
+    assert findings([module("connector.py", renamed)])[0] == [("connector.py", 6, "admit-on-negative-state", "high")]
     other = code.replace("vllm.v1.request", "somewhere.else_")
     assert findings([module("connector.py", other)])[0] == []
 

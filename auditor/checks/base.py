@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -13,6 +12,7 @@ from auditor.model.spans import Span
 
 if TYPE_CHECKING:  # the tree modules import `ast`; a scan without source files never needs it
     from auditor.checks.code_index import CodeIndex
+    from auditor.checks.code_shapes import Shape
     from auditor.checks.code_words import StateWords
     from auditor.syntax.code_tree import CodeTree
 
@@ -56,9 +56,10 @@ class Check(Generic[P]):
 @dataclass(frozen=True, slots=True)
 class CodeCheck(Generic[P]):
     """A check over source code. `needles` gives byte strings of which a file must hold one to be looked at at all;
-    `run` sees the tree of one file and what the index knows of all files. `shape` gives patterns over the bytes of a
-    file, one of which must match before the file is parsed for this check; they may use what the index found.
-    `states` gives the words that the index is built with, `None` for a check that needs no index."""
+    `run` sees the tree of one file and what the index knows of all files. `shape` says what the bytes of a file must
+    look like before it is parsed for this check, from what the index found and the lowest confidence that is shown;
+    it gives `None` where no file can hold a match. `states` gives the words that the index is built with, `None` for a
+    check that needs no index."""
 
     name: str
     params: type[P]
@@ -67,7 +68,7 @@ class CodeCheck(Generic[P]):
     languages: tuple[str, ...]
     needles: Callable[[P], frozenset[bytes]]
     run: Callable[[CodeTree, CodeIndex, P], Iterator[Match]]
-    shape: Callable[[P, CodeIndex], tuple[re.Pattern[bytes], ...] | None] | None = None
+    shape: Callable[[P, CodeIndex, str], Shape | None] | None = None
     states: Callable[[P], StateWords] | None = None
 
 

@@ -118,7 +118,8 @@ class Split:
 @dataclass(slots=True)
 class CodeIndex:
     """All records joined. `asking` maps a second verdict field to the names of the helpers that look at it, `guarded`
-    to the methods that do, themselves or through such a helper."""
+    to the methods that do, themselves or through such a helper; `aliases` a name that a type is imported under to its
+    own."""
 
     splits: tuple[Split, ...] = ()
     enums: Mapping[str, tuple[EnumRecord, ...]] = field(default_factory=dict)
@@ -127,6 +128,7 @@ class CodeIndex:
     asking: Mapping[str, frozenset[str]] = field(default_factory=dict)
     guarded: Mapping[str, tuple[MethodRecord, ...]] = field(default_factory=dict)
     flags: Mapping[str, tuple[Write, ...]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 def record(tree: CodeTree, words: StateWords) -> FileRecord:
@@ -322,12 +324,41 @@ def _folds(tree: CodeTree, node: FunctionNode) -> Iterator[Fold]:
 
 
 def _helper(node: FunctionNode) -> HelperRecord | None:
+    """A small function that answers yes or no: what its answer rests on, and what decides which answer is given."""
     body = node.body[1:] if node.body and _is_text(node.body[0]) else node.body
     body = [part for part in body if not isinstance(part, (ast.Import, ast.ImportFrom))]
-    if not body or len(body) > SMALL or not any(isinstance(part, ast.Return) for part in _statements(node)):
+    if not body or len(body) > SMALL or node.name.startswith("__"):
         return None
-    attributes, calls = _touched(body)
-    return HelperRecord(node.name, attributes, calls)
+    statements = list(_statements(node))
+    answers = [part.value for part in statements if isinstance(part, ast.Return) and part.value is not None]
+    if not answers or not any(_is_verdict(answer) for answer in answers):
+        return None
+    asked: list[ast.AST] = list(answers)
+    for statement in statements:
+        if not any(isinstance(inner, ast.Return) for inner in ast.walk(statement)):
+            continue
+        if isinstance(statement, (ast.If, ast.While)):
+            asked.append(statement.test)
+        elif isinstance(statement, (ast.For, ast.AsyncFor)):
+            asked.append(statement.iter)
+    assigned = {
+        target.id: value
+        for part in statements
+        for target, value in _assigned(part)
+        if isinstance(target, ast.Name) and value is not None
+    }
+    attributes, calls = set(), set()
+    while asked:
+        for part in ast.walk(asked.pop()):
+            if isinstance(part, ast.Attribute):
+                attributes.add(part.attr)
+            elif isinstance(part, ast.Name) and part.id in assigned:
+                asked.append(assigned.pop(part.id))
+            elif isinstance(part, ast.Call):
+                calls.add(last_name(part.func))
+                if last_name(part.func) == "getattr" and len(part.args) >= 2 and isinstance(part.args[1], ast.Constant):
+                    attributes.add(str(part.args[1].value))
+    return HelperRecord(node.name, frozenset(attributes), frozenset(calls))
 
 
 def _touched(body: Iterable[ast.stmt]) -> tuple[frozenset[str], frozenset[str]]:
@@ -354,6 +385,19 @@ def method_record(owner: str, node: FunctionNode) -> MethodRecord:
     }
     own = frozenset(path for path in fills if path is not None and path.startswith("self."))
     return MethodRecord(owner, node.name, attributes, calls, own)
+
+
+def _is_verdict(value: ast.expr) -> bool:
+    """An answer that is yes or no, or that another function gives."""
+    if isinstance(value, ast.Constant):
+        return isinstance(value.value, bool)
+    if isinstance(value, ast.BoolOp):
+        return any(_is_verdict(part) for part in value.values)
+    if isinstance(value, ast.IfExp):
+        return _is_verdict(value.body) or _is_verdict(value.orelse)
+    if isinstance(value, ast.UnaryOp):
+        return isinstance(value.op, ast.Not)
+    return isinstance(value, (ast.Compare, ast.Call, ast.Attribute, ast.Await, ast.NamedExpr))
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from auditor.checks.base import Match
 from auditor.checks.code_atoms import Atom, returned
-from auditor.checks.code_checks import admit_shapes
 from auditor.checks.code_flow import Admission, Walker
 from auditor.checks.code_index import CodeIndex, EnumRecord, Split
 from auditor.checks.code_params import AdmitParams
+from auditor.checks.code_shapes import Shape, guard_shape
 from auditor.checks.code_words import Texts
 from auditor.checks.guarded_doors import guarded_elsewhere
 from auditor.model.facts import Related
@@ -36,14 +36,12 @@ def _outer(tree: CodeTree) -> list[Scope]:
     return [scope for scope in scopes(tree) if not scope.inside]
 
 
-def _asking(tree: CodeTree, shapes: tuple[re.Pattern[bytes], ...]) -> frozenset[bytes]:
+def _asking(tree: CodeTree, shape: Shape) -> frozenset[bytes]:
     """The one-line predicates of a file that test a parameter."""
     return frozenset(
         scope.node.name.encode()
         for scope in scopes(tree)
-        if positional(scope.node)
-        and returned(scope.node) is not None
-        and any(shape.search(tree.text(scope.node)) for shape in shapes)
+        if positional(scope.node) and returned(scope.node) is not None and shape.holds(tree.text(scope.node))
     )
 
 
@@ -51,8 +49,8 @@ def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match
     """The guarded admissions of one file."""
     if _ASIDE_PATHS.search(tree.source.path):
         return
-    shapes = admit_shapes(params.states)
-    asking = _asking(tree, shapes)
+    shape = guard_shape(params.states)
+    asking = _asking(tree, shape)
     if asking and tree.rest is not None:
         # A small predicate answers for its callers, and they stand elsewhere in the file.
         tree = tree.whole() or tree
@@ -64,7 +62,7 @@ def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match
         if params.admits.stands_by(scope.node.name):
             continue
         text = tree.text(scope.node)
-        if not any(shape.search(text) for shape in shapes) and not any(name in text for name in asking):
+        if not shape.holds(text) and not any(name in text for name in asking):
             continue
         admissions = Walker(params.states, params.admits, helpers).run(scope.node)
         always = _either_way(admissions)
@@ -194,6 +192,7 @@ def _judge_member(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex,
 
 def _enum_of(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, params: AdmitParams) -> EnumRecord | None:
     name = atom.enum.rpartition(".")[2]
+    name = index.aliases.get(name, name) if name in imports(tree) else name
     found = [enum for enum in index.enums.get(name, ()) if set(atom.members) <= set(enum.members)]
     if found:
         here = [enum for enum in found if enum.span is not None and enum.span.path == tree.source.path]

@@ -43,6 +43,8 @@ def run(tree: CodeTree, index: CodeIndex, params: SplitParams) -> Iterator[Match
         # Who opens a private door stands in the rest of its class.
         tree = tree.whole() or tree
     for owner in classes(tree):
+        if not any(_typed(parameter.annotation, names) for node in _methods(owner) for parameter in positional(node)):
+            continue
         inner: frozenset[str] = frozenset()
         doors: list[Door] = []
         while True:  # a private door makes doors of the methods that open it

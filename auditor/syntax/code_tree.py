@@ -9,8 +9,7 @@ are then written once. What a language has and Python has not is lowered to the 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from auditor.model.spans import SourceFile, Span
@@ -88,18 +87,6 @@ class Scope:
     owner: ast.ClassDef | None
     name: str
     inside: bool = False
-
-
-def parse_matching(
-    source: SourceFile, language: str, patterns: Sequence[re.Pattern[bytes]], rest: Callable[[], CodeTree | None]
-) -> CodeTree | None:
-    """The tree of the functions that match one of the patterns; `None` where the whole file has to be parsed."""
-    if language != "python":
-        return None
-    from auditor.syntax.python_parts import matching_parts
-
-    module = matching_parts(source, patterns)
-    return None if module is None else CodeTree(source, module, language, rest)
 
 
 def parse(source: SourceFile, language: str) -> CodeTree:

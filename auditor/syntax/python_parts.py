@@ -10,17 +10,16 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from auditor.model.spans import SourceFile
 
-_TOP = re.compile(rb"(?m)^[A-Za-z_@]")
-_WORD = re.compile(rb"@|[A-Za-z_]+")
-_CLASS = re.compile(rb"(?m)^class\s+(\w+)[^\n]*")
+_TOP = re.compile(rb"(?m)^(?:@|[A-Za-z_]\w*)")
+_CLASS = re.compile(rb"(?m)^class\s+(\w+)([^\n]*)")
 _METHOD = re.compile(rb"(?m)^([ \t]+)(?:@|async[ \t]+def\b|def\b|class\b)")
-_IMPORT = re.compile(rb"(?m)^(?:from\s+\S+\s+import\s+(?:\([^)]*\)|[^\n(]+)|import\s+[^\n]+)")
 _CONTINUES = frozenset({b"else", b"elif", b"except", b"finally"})
+_IMPORTS = frozenset({b"from", b"import"})
 _COMPOUND = frozenset({b"def", b"async", b"if", b"try", b"with", b"for", b"while", b"match"})
 _SMALL_FILE = 3000  # bytes; cutting it up costs as much as parsing it
 
@@ -34,22 +33,38 @@ class _Piece:
     owner: str = ""
 
 
-def matching_parts(source: SourceFile, patterns: Sequence[re.Pattern[bytes]]) -> ast.Module | None:
-    """A module with the functions that match one of the patterns, each in its class, and the imports. `None` where the
-    file has to be parsed whole."""
+_Block = tuple[int, int, bytes]  # from, to, and the word that it begins with
+Wanted = Callable[[bytes, int, int], bool]
+
+
+def matching_functions(source: SourceFile, wanted: Wanted) -> ast.Module | None:
+    """A module with the functions that `wanted` says yes to, each in its class, and the imports. `None` where the file
+    has to be parsed whole."""
+    return _module(source, lambda data, blocks: _functions(data, blocks, wanted))
+
+
+def matching_classes(source: SourceFile, wanted: Wanted) -> ast.Module | None:
+    """A module with the classes that `wanted` says yes to, whole, those of the same file that they inherit from, and
+    the imports. `None` where the file has to be parsed whole."""
+    return _module(source, lambda data, blocks: _classes(data, blocks, wanted))
+
+
+def _module(source: SourceFile, pieces: Callable[[bytes, list[_Block]], Iterable[_Piece]]) -> ast.Module | None:
     data = source.text.encode("utf-8", "surrogatepass")
     if len(data) < _SMALL_FILE or b"\r" in data or b"\f" in data:
         return None
     body: list[ast.stmt] = []
+    blocks = _blocks(data)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            body.extend(_imports([match.group(0) for match in _IMPORT.finditer(data)]))
             line, at = 1, 0
-            for piece in _pieces(data, patterns):
+            for piece in pieces(data, blocks):
                 line += data.count(b"\n", at, piece.start)
                 at = piece.start
                 body.extend(_parse(data[piece.start : piece.end], line, piece.owner))
+            if body:
+                body[:0] = _imports([data[start:end] for start, end, word in blocks if word in _IMPORTS])
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return ast.Module(body, [])
@@ -72,33 +87,52 @@ def _parse(piece: bytes, line: int, owner: str) -> list[ast.stmt]:
     return made
 
 
-def _pieces(data: bytes, patterns: Sequence[re.Pattern[bytes]]) -> Iterator[_Piece]:
-    starts = [match.start() for match in _TOP.finditer(data)]
-    blocks: list[tuple[int, bytes]] = []
-    decorated = False
-    for start in starts:
-        found = _WORD.match(data, start)
-        word = found.group(0) if found is not None else b""
-        if word in _CONTINUES and blocks:
-            continue
-        if decorated:
-            blocks[-1] = (blocks[-1][0], word if word != b"@" else blocks[-1][1])
-            decorated = word == b"@"
-            continue
-        blocks.append((start, word))
-        decorated = word == b"@"
-    for (start, word), end in zip(blocks, [*(start for start, _ in blocks[1:]), len(data)], strict=True):
-        if word not in _COMPOUND and word != b"class":
-            continue
-        if not any(pattern.search(data, start, end) for pattern in patterns):
+def _functions(data: bytes, blocks: list[_Block], wanted: Wanted) -> Iterator[_Piece]:
+    for start, end, word in blocks:
+        if (word not in _COMPOUND and word != b"class") or not wanted(data, start, end):
             continue
         if word == b"class":
-            yield from _methods(data, start, end, patterns)
+            yield from _methods(data, start, end, wanted)
         else:
             yield _Piece(start, end)
 
 
-def _methods(data: bytes, start: int, end: int, patterns: Sequence[re.Pattern[bytes]]) -> Iterator[_Piece]:
+def _classes(data: bytes, blocks: list[_Block], wanted: Wanted) -> Iterator[_Piece]:
+    compound = [(start, end) for start, end, word in blocks if word == b"class" or word in _COMPOUND]
+    headers = [_CLASS.search(data, start, end) for start, end in compound]
+    chosen = {number for number, (start, end) in enumerate(compound) if wanted(data, start, end)}
+    grown = True
+    while grown:
+        bases = {
+            word
+            for number in chosen
+            if (header := headers[number]) is not None
+            for word in re.findall(rb"\w+", header.group(2))
+        }
+        more = {number for number, header in enumerate(headers) if header is not None and header.group(1) in bases}
+        grown = not more <= chosen
+        chosen |= more
+    for number in sorted(chosen):
+        yield _Piece(*compound[number])
+
+
+def _blocks(data: bytes) -> list[_Block]:
+    """The statements that begin in the first column."""
+    blocks: list[tuple[int, bytes]] = []
+    decorated = False
+    for match in _TOP.finditer(data):
+        start, word = match.start(), match.group(0)
+        if decorated:
+            blocks[-1] = (blocks[-1][0], word if word != b"@" else blocks[-1][1])
+            decorated = word == b"@"
+        elif word not in _CONTINUES or not blocks:
+            blocks.append((start, word))
+            decorated = word == b"@"
+    ends = [*(start for start, _ in blocks[1:]), len(data)]
+    return [(start, end, word) for (start, word), end in zip(blocks, ends, strict=True)]
+
+
+def _methods(data: bytes, start: int, end: int, wanted: Wanted) -> Iterator[_Piece]:
     header = _CLASS.search(data, start, end)
     if header is None:
         yield _Piece(start, end)
@@ -115,5 +149,5 @@ def _methods(data: bytes, start: int, end: int, patterns: Sequence[re.Pattern[by
             starts.append(match.start())
         decorated = data[match.end() - 1 : match.end()] == b"@"
     for first, last in zip(starts, [*starts[1:], end], strict=True):
-        if any(pattern.search(data, first, last) for pattern in patterns):
+        if wanted(data, first, last):
             yield _Piece(first, last, header.group(1).decode("utf-8", "replace"))
