@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from auditor.errors import UsageError
+from auditor.ignore_files import NAME, Ignores, ignores_above
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
     from auditor.readers import Reader
 
 LANGUAGES = {".py": "python", ".pyi": "python", ".cs": "csharp"}  # what code checks can look at, by file ending
@@ -65,40 +64,73 @@ class Walked:
 
 
 class NameIndex:
-    """Finds the readers of a path without trying every pattern: by name, by ending, the rest one by one."""
+    """Finds the readers of a path without trying every pattern.
+
+    The ending alone decides for nearly all names of a tree, and that answer is kept. A path goes through the patterns
+    one by one where its name is one that a pattern spells out, has no ending, or holds a word of the other patterns.
+    """
 
     def __init__(self, readers: Sequence[Reader]) -> None:
         self._readers = tuple(readers)
         self._names: dict[str, list[int]] = {}
         self._endings: dict[str, list[int]] = {}
-        self._globs: list[tuple[re.Pattern[str], bool, int]] = []
-        self._excludes: dict[int, list[tuple[re.Pattern[str], bool]]] = {}
+        self._globs: list[tuple[str, int]] = []
+        self._plain: dict[str, tuple[Reader, ...]] = {}
+        deciding: set[str] = set()
         for index, reader in enumerate(readers):
+            endings = {pattern for pattern in reader.patterns if _ENDING.fullmatch(pattern)}
             for pattern in reader.patterns:
                 if not re.search(r"[*?\[/]", pattern):
                     self._names.setdefault(pattern, []).append(index)
-                elif re.fullmatch(r"\*\.[^*?\[/.]+", pattern):
+                elif pattern in endings:
                     self._endings.setdefault(pattern[1:], []).append(index)
                 else:
-                    self._globs.append((_glob(pattern), "/" in pattern, index))
-            if reader.excludes:
-                self._excludes[index] = [(_glob(pattern), "/" in pattern) for pattern in reader.excludes]
+                    self._globs.append((pattern, index))
+                    if "*.*" not in reader.excludes:  # such a reader wants names without an ending only
+                        deciding.add(pattern)
+            if endings:
+                deciding.update(
+                    pattern for pattern in reader.excludes if pattern in endings or not _ENDING.fullmatch(pattern)
+                )
+        words = {_word(pattern) for pattern in deciding if "/" not in pattern}
+        words = {word for word in words if not any(other in word for other in words - {word})}
+        self._word = re.compile("|".join(map(re.escape, sorted(words))) or "(?!)")
+        self._folders = tuple(sorted({_word(pattern) for pattern in deciding if "/" in pattern}))
 
     def readers(self, path: str) -> tuple[Reader, ...]:
         """The readers whose patterns match the path, in registry order."""
-        path = path.lower()
+        path = "/" + path.lower()
         name = path[path.rfind("/") + 1 :]
         dot = name.rfind(".")
-        found = set(self._names.get(name, ()))
-        if dot >= 0:
-            found.update(self._endings.get(name[dot:], ()))
-        for pattern, whole, index in self._globs:
-            if index not in found and pattern.match("/" + path if whole else name):
+        if dot < 0 or name in self._names or self._word.search(name) or any(word in path for word in self._folders):
+            return self._one_by_one(path, name, name[dot:] if dot >= 0 else "")
+        ending = name[dot:]
+        if ending not in self._plain:
+            self._plain[ending] = tuple(self._readers[index] for index in self._endings.get(ending, ()))
+        return self._plain[ending]
+
+    def _one_by_one(self, path: str, name: str, ending: str) -> tuple[Reader, ...]:
+        found = {*self._names.get(name, ()), *self._endings.get(ending, ())}
+        for pattern, index in self._globs:
+            if index not in found and _matches(pattern, path, name):
                 found.add(index)
-        for index in found & self._excludes.keys():
-            if any(pattern.match("/" + path if whole else name) for pattern, whole in self._excludes[index]):
-                found.discard(index)
-        return tuple(self._readers[index] for index in sorted(found))
+        return tuple(
+            reader
+            for reader in (self._readers[index] for index in sorted(found))
+            if not any(_matches(pattern, path, name) for pattern in reader.excludes)
+        )
+
+
+_ENDING = re.compile(r"\*\.[^*?\[/.]+")
+
+
+def _word(pattern: str) -> str:
+    """The longest text that stands in every path that the pattern matches; empty where it has none."""
+    return max(re.split(r"\[.[^\]]*\]|[*?]", pattern), key=len)
+
+
+def _matches(pattern: str, path: str, name: str) -> bool:
+    return _glob(pattern).match(path if "/" in pattern else name) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -132,80 +164,6 @@ def git_top(folder: str) -> str | None:
         folder = parent
 
 
-class _Ignores:
-    """The ignore files that hold in a folder; the innermost that speaks of a path decides, as in git."""
-
-    __slots__ = ("_own", "_parent")
-
-    def __init__(self, parent: _Ignores | None, own: tuple[str, GitIgnoreSpec] | None) -> None:
-        self._parent = parent
-        self._own = own
-
-    def below(self, folder: str) -> _Ignores:
-        """The same with the ignore file of one more folder."""
-        spec = _spec(os.path.join(folder, ".gitignore"))
-        return _Ignores(self, (folder, spec)) if spec is not None else self
-
-    def ignored(self, full: str, folder: bool) -> bool:
-        """Whether git would leave the path out."""
-        ignores: _Ignores | None = self
-        while ignores is not None:
-            if ignores._own is not None:
-                base, spec = ignores._own
-                name = os.path.relpath(full, base).replace(os.sep, "/") + ("/" if folder else "")
-                verdict = spec.check_file(name).include
-                if verdict is not None:
-                    return verdict
-            ignores = ignores._parent
-        return False
-
-
-def _spec(path: str) -> GitIgnoreSpec | None:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            lines = stream.read().splitlines()
-    except OSError:
-        return None
-    lines = [line for line in lines if line.strip() and not line.startswith("#")]
-    if not lines:
-        return None
-    from pathspec import GitIgnoreSpec
-
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except (ValueError, re.error):
-        return GitIgnoreSpec.from_lines(_sound(lines))
-
-
-def _sound(lines: Sequence[str]) -> list[str]:
-    """The lines that are patterns. git passes over the others too, and one of them must not end an audit."""
-    from pathspec import GitIgnoreSpec
-
-    sound = []
-    for line in lines:
-        try:
-            GitIgnoreSpec.from_lines([line])
-        except (ValueError, re.error):
-            continue
-        sound.append(line)
-    return sound
-
-
-def _ignores_above(root: str, top: str | None) -> _Ignores:
-    ignores = _Ignores(None, None)
-    if top is None:
-        return ignores
-    exclude = _spec(os.path.join(top, ".git", "info", "exclude"))
-    if exclude is not None:
-        ignores = _Ignores(ignores, (top, exclude))
-    folder = top
-    for part in ("", *os.path.relpath(root, top).split(os.sep)[:-1]):
-        folder = os.path.join(folder, part) if part not in ("", ".") else folder
-        if folder != root:
-            ignores = ignores.below(folder)
-    return ignores
-
-
 def walk(
     paths: Sequence[str],
     index: NameIndex,
@@ -235,7 +193,7 @@ def walk(
     for path in paths:
         full = os.path.abspath(path)
         if os.path.isdir(full):
-            for entry in _files(full, _ignores_above(full, git_top(full)), submodules, left_out):
+            for entry in _files(full, ignores_above(full, git_top(full)), submodules, left_out):
                 walked.files += 1
                 if entry in seen:
                     continue
@@ -267,30 +225,32 @@ def _relative(full: str, root: str) -> str:
     return os.path.relpath(full, root).replace(os.sep, "/")
 
 
-def _files(folder: str, ignores: _Ignores, submodules: bool, left_out: list[str]) -> Iterator[str]:
-    """Regular files below a folder that git would not ignore. An explicit stack: trees can be deeper than recursion."""
+def _files(folder: str, ignores: Ignores, submodules: bool, left_out: list[str]) -> Iterator[str]:
+    """Regular files below a folder that git would not ignore, in no order.
+
+    An explicit stack: trees can be deeper than recursion.
+    """
     stack = [(folder, ignores)]
     while stack:
         here, ignores = stack.pop()
-        ignores = ignores.below(here)
         try:
             with os.scandir(here) as scan:
-                entries = sorted(scan, key=lambda entry: entry.name)
+                entries = {entry.name: entry for entry in scan}
         except OSError:
             continue
-        folders = []
-        for entry in entries:
+        if here != folder:
+            if "pyvenv.cfg" in entries and entries["pyvenv.cfg"].is_file():
+                continue
+            if not submodules and ".git" in entries and entries[".git"].is_file():
+                left_out.append(here)
+                continue
+        if NAME in entries:
+            ignores = ignores.with_file(entries[NAME].path)
+        for entry in entries.values():
             if entry.is_symlink():
                 continue  # a link inside the tree leads to a file that is read anyway, or out of it
             if entry.is_dir():
-                if entry.name in INSTALLED or ignores.ignored(entry.path, True):
-                    continue
-                if os.path.isfile(os.path.join(entry.path, "pyvenv.cfg")):
-                    continue
-                if not submodules and os.path.isfile(os.path.join(entry.path, ".git")):
-                    left_out.append(entry.path)
-                    continue
-                folders.append(entry.path)
-            elif entry.is_file() and not ignores.ignored(entry.path, False):
+                if entry.name not in INSTALLED and not ignores.ignored(entry.name, True):
+                    stack.append((entry.path, ignores.below(entry.name)))
+            elif entry.is_file() and not ignores.ignored(entry.name, False):
                 yield entry.path
-        stack.extend((path, ignores) for path in reversed(folders))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from auditor.errors import UsageError
+from auditor.ignore_files import IgnoreFile
 from auditor.readers import READERS, Reader
 from auditor.walk import NameIndex, walk
 from tests.trees import lay
@@ -16,6 +20,7 @@ TEXT = Reader(
     "text", "none", ("*.txt", "dockerfile", "deploy/*.conf", "dockerfile.*"), "", "", "", excludes=("skip*.txt",)
 )
 INDEX = NameIndex([TEXT])
+EVERY = NameIndex(READERS)
 
 
 def paths(root: Path, *given: str, **options: bool) -> list[str]:
@@ -101,3 +106,54 @@ def test_lines_of_an_ignore_file_that_are_no_patterns_do_not_end_the_audit(tmp_p
     (tmp_path / "requirements.txt").write_text("sglang==0.5.19\n")
     walked = walk([str(tmp_path)], NameIndex(READERS), wanted=frozenset())
     assert [candidate.path for candidate in walked.candidates] == ["requirements.txt"]
+
+
+NAMES = """
+    a.txt b.py Dockerfile Dockerfile.gpu dockerfile.md values.yaml values-prod.yml app.yaml.j2 x.yaml.tmpl run.sh run
+    Makefile makefile.inc requirements.txt requirements-gpu.lock dev.conf constraints.txt package.json config.json
+    x.json setup.py setup_all.py pyproject.toml uv.lock .env .env.local prod.env env.prod.example UV.LOCK a.tpl
+    chart.yaml pnpm-lock.yaml environment.yml unit.service.j2 no.ending. .hidden conda-lock.yml x.GEOJSON
+""".split()  # noqa: SIM905
+FOLDERS = st.lists(
+    st.sampled_from(["a", "templates", "requirements", ".github", "ISSUE_TEMPLATE", "values"]), max_size=3
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(FOLDERS, st.sampled_from(NAMES))
+def test_the_index_knows_the_readers_of_a_path_as_their_patterns_do(folders: list[str], name: str) -> None:
+    path = "/".join([*folders, name])
+
+    def holds(pattern: str) -> bool:
+        if "/" not in pattern:
+            return fnmatchcase(name.lower(), pattern)
+        return fnmatchcase("/" + path.lower(), pattern if pattern.startswith("*") else f"*/{pattern}")
+
+    expected = [
+        reader for reader in READERS if any(map(holds, reader.patterns)) and not any(map(holds, reader.excludes))
+    ]
+    assert list(EVERY.readers(path)) == expected
+
+
+PATTERNS = st.lists(
+    st.sampled_from(["", "!", "/"]).flatmap(
+        lambda sign: st.lists(
+            st.sampled_from(["a", "b", "*", "**", "*.py", "*.py[co]", "[ab]", "[!a]b", "?", "a*", "\\a", "*.t*", ".a"]),
+            min_size=1,
+            max_size=3,
+        ).flatmap(lambda parts: st.sampled_from(["", "/"]).map(lambda end: sign + "/".join(parts) + end))
+    ),
+    min_size=1,
+    max_size=4,
+)
+PATHS = st.lists(st.sampled_from(["a", "b", "ab", ".a", "x.py", "x.pyc", "a.txt", "y"]), min_size=1, max_size=4)
+
+
+@settings(deadline=None, max_examples=300)
+@given(PATTERNS, PATHS, st.booleans())
+def test_a_path_that_no_name_of_an_ignore_file_touches_is_one_that_it_does_not_speak_of(
+    lines: list[str], names: list[str], folder: bool
+) -> None:
+    file = IgnoreFile(lines)
+    if not any(map(file.touches, names)):
+        assert file.verdict("/".join(names) + ("/" if folder else "")) is None
