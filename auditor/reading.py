@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,7 +20,7 @@ from auditor.suppress import MARKER, Ignore, ignores_of
 from auditor.walk import LANGUAGES, Candidate, NameIndex
 
 PARALLEL_FROM = 400  # candidates; below it starting worker processes costs more than they save
-PARALLEL_BYTES = 8 * 1024 * 1024
+_MARKED = MARKER.rstrip(b":")  # also a needle of a reader, so that one search serves both
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,28 @@ class FileResult:
     read: bool = False
 
 
+def _bytes(path: str) -> bytes:
+    """The bytes of a file; of one that is larger than an audit reads, one byte more than that. Raises `OSError`."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        about = os.fstat(handle)
+        if (
+            stat.S_ISREG(about.st_mode) and about.st_size
+        ):  # a buffer of the right size; Python's own would be MAX_FILE_BYTES for each
+            return os.read(handle, min(about.st_size, MAX_FILE_BYTES) + 1)
+        with open(handle, "rb", closefd=False) as stream:
+            return stream.read(MAX_FILE_BYTES + 1)
+    finally:
+        os.close(handle)
+
+
+@lru_cache(maxsize=256)
+def _searched(readers: tuple[Reader, ...], needles: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Each byte string that decides over one of the readers, once."""
+    own = (needle for reader in readers for needle in reader.needles or ())
+    return tuple(dict.fromkeys((*needles, _MARKED, *own)))
+
+
 def read_file(candidate: Candidate, plan: Plan, index: NameIndex) -> FileResult:
     """Everything that one file says. Never raises: what goes wrong becomes a problem of the file."""
     result = FileResult(candidate.path)
@@ -52,38 +75,31 @@ def read_file(candidate: Candidate, plan: Plan, index: NameIndex) -> FileResult:
     dot = candidate.path.rfind(".")
     language = LANGUAGES.get(candidate.path[dot:].lower(), "") if dot > candidate.path.rfind("/") else ""
     try:
-        size = os.path.getsize(candidate.full)
-        with open(candidate.full, "rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
+        data = _bytes(candidate.full)
     except OSError as error:
         result.problems.append(Problem(candidate.path, f"cannot be read: {error.strerror or error}", "unread"))
-        return result
-    if is_report(data):
         return result
     low = data.lower()
     if mark_of(data) and b"\0" in data[:64]:
         low = decode(candidate.path, data)[0].text.lower().encode("utf-8", "replace")
-    evidence = any(needle in low for needle in plan.needles)
-    if size > MAX_FILE_BYTES:
+    found = {needle for needle in _searched(readers, plan.needles) if needle in low}
+    evidence = not found.isdisjoint(plan.needles)
+    if len(data) > MAX_FILE_BYTES:
         limit = MAX_FILE_BYTES // (1024 * 1024)
-        if readers:
+        if readers and not is_report(data):
             result.problems.append(Problem(candidate.path, f"larger than {limit} MiB", "limit", evidence=evidence))
         return result
     wanted = [
         reader
         for reader in readers
-        if (
-            evidence
-            if reader.needles is None
-            else not reader.needles or any(needle in low for needle in reader.needles)
-        )
+        if (evidence if reader.needles is None else not reader.needles or not found.isdisjoint(reader.needles))
     ]
     code_needles = dict(plan.code_needles).get(language, ())
     code = bool(code_needles) and any(needle in data for needle in code_needles)
-    if candidate.explicit and not readers and not language and evidence:
+    if candidate.explicit and not readers and not language and evidence and not is_report(data):
         result.problems.append(Problem(candidate.path, "no reader knows this kind of file", "unread", evidence=True))
-    marked = MARKER in low and (bool(readers) or bool(language))
-    if not wanted and not code and not marked:
+    marked = _MARKED in found and MARKER in low and (bool(readers) or bool(language))
+    if (not wanted and not code and not marked) or is_report(data):
         return result
     if is_binary(data):
         if wanted:
@@ -96,7 +112,7 @@ def read_file(candidate: Candidate, plan: Plan, index: NameIndex) -> FileResult:
     if marked:
         result.ignores.extend(ignores_of(source))
     if code:
-        if size > MAX_CODE_BYTES:
+        if len(data) > MAX_CODE_BYTES:
             reason = f"source of more than {MAX_CODE_BYTES // (1024 * 1024)} MiB: the code rules did not look at it"
             result.problems.append(Problem(candidate.path, reason, "limit"))
         else:
