@@ -13,6 +13,7 @@ from auditor.launch.parse import LaunchContext, entry_of, mapping_launch
 from auditor.launch.script import command_facts, script_facts
 from auditor.model.facts import Definition, Fact, Gpu, Hole, ImageReference, Unresolved, Value
 from auditor.model.spans import SourceFile, Span
+from auditor.syntax.python_nodes import children_of, nodes_below
 from auditor.syntax.python_strings import Offsets, Resolver, mapped_of, pieces_of, word_of
 from auditor.syntax.requirement_lines import requirement_of_word
 from auditor.syntax.words import Word
@@ -20,6 +21,7 @@ from auditor.syntax.words import Word
 MAX_SUM = 40  # lists joined by `+` or by name
 MAX_DEPTH = 400  # levels of nesting that are looked into; deeper source is generated data
 _ENGINE_CALLS = {"Engine", "Runtime", "ServerArgs", "AsyncEngine"}
+_NAMED = re.compile(r"sgl|dynamo", re.IGNORECASE)
 _INSTALLS = re.compile(r"(?:^|_)(?:pip_install|uv_pip_install|python_packages|install_packages)$")
 _PACKAGE_KEYS = {"pip", "packages", "python_packages", "requirements", "dependencies", "pip_packages", "conda"}
 _RUNS = {
@@ -78,12 +80,27 @@ def read(source: SourceFile) -> Iterator[Fact]:
         raise ReadError(f"not valid Python 3: {error.msg}", offset) from None
     except (ValueError, MemoryError, RecursionError) as error:
         raise ReadError(f"cannot be parsed as Python: {error}", limit=isinstance(error, RecursionError)) from None
+    nodes = nodes_below(tree.body)
+    if not any(map(_speaks, nodes)):
+        return
     module = _Module(source, Offsets(source), test=bool(_TESTS.search(source.path)))
-    _collect(tree, module)
+    _collect(tree, nodes, module)
     yield from _walk(tree.body, module, "", None, 0)
 
 
-def _collect(tree: ast.Module, module: _Module) -> None:
+def _speaks(node: ast.AST) -> bool:
+    """Whether a node names the engine, or may start it by a class of its own; not so in a file of which only comments
+    name it, or that only imports from it."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and _NAMED.search(node.value) is not None
+    if isinstance(node, ast.Name):
+        return node.id in _ENGINE_CALLS or _NAMED.search(node.id) is not None
+    if isinstance(node, ast.Attribute):
+        return node.attr in _ENGINE_CALLS or _NAMED.search(node.attr) is not None
+    return False
+
+
+def _collect(tree: ast.Module, nodes: Sequence[ast.AST], module: _Module) -> None:
     """Module constants, the names that mean the engine, and the one accelerator that the module names."""
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -96,7 +113,7 @@ def _collect(tree: ast.Module, module: _Module) -> None:
         if isinstance(target, ast.Name) and value is not None:
             module.constants[target.id] = (value, _inner_span(expression, module), expression)
     gpus: list[Gpu] = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             module.engine_names.update(
                 (name.asname or name.name) for name in node.names if name.name.split(".")[0] == "sglang"
@@ -107,7 +124,7 @@ def _collect(tree: ast.Module, module: _Module) -> None:
             gpus.extend(_gpus(node, module))
             if isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
                 _collect_option(node, module)
-    _collect_lists(tree, module)
+    _collect_lists(nodes, module)
     if len({(gpu.type, gpu.count) for gpu in gpus}) == 1:
         module.gpu = gpus[0]
 
@@ -126,9 +143,9 @@ def _collect_option(call: ast.Call, module: _Module) -> None:
         module.options.setdefault(name.lstrip("-").replace("-", "_"), (value, _inner_span(default, module)))
 
 
-def _collect_lists(node: ast.AST, module: _Module) -> None:
-    """What the statements below a node say of lists and mappings: `x = [...]`, `x += [...]`, `x.extend(...)`."""
-    for inner in ast.walk(node):
+def _collect_lists(nodes: Sequence[ast.AST], module: _Module) -> None:
+    """What the statements say of lists and mappings: `x = [...]`, `x += [...]`, `x.extend(...)`."""
+    for inner in nodes:
         if isinstance(inner, ast.Assign) and len(inner.targets) == 1 and isinstance(inner.targets[0], ast.Name):
             entry = (inner.targets[0].id, inner.value, False)
         elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
@@ -205,7 +222,7 @@ def _local_values(node: ast.AST, module: _Module) -> dict[str, tuple[Value, Span
                 found[name.arg] = (plain, _inner_span(value, module), value)
     prefix = "self." if isinstance(node, ast.ClassDef) else ""
     counts: dict[str, int] = {}
-    for inner in ast.walk(node):
+    for inner in nodes_below((node,)):
         if isinstance(inner, ast.Assign) and len(inner.targets) == 1:
             target, given = inner.targets[0], inner.value
         elif isinstance(inner, ast.AnnAssign) and inner.value is not None:
@@ -369,7 +386,7 @@ def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: 
         if entry_of(words) is not None:
             yield from _launch(words, node, module, scope)
             return
-        for element in ast.iter_child_nodes(node):
+        for element in children_of(node):
             yield from _visit(element, module, scope, call, depth + 1)
         return
     if isinstance(node, ast.Dict):
@@ -382,7 +399,8 @@ def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: 
         return
     if isinstance(node, ast.Compare):
         return  # a text that something is compared with is not what runs
-    yield from _walk(list(ast.iter_child_nodes(node)), module, scope, call, depth + 1)
+    if not isinstance(node, ast.Name):
+        yield from _walk(children_of(node), module, scope, call, depth + 1)
 
 
 def _launch(words: list[Word], node: ast.expr, module: _Module, scope: str) -> Iterator[Fact]:
