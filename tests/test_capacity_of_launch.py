@@ -33,3 +33,20 @@ def test_what_a_launch_does_not_say_is_named(tmp_path: Path) -> None:
     )["a.sh"]
     assert (found.word, found.estimate, found.context) == ("unknown", None, 131072)
     assert [text.split(":")[0] for text in found.missing] == ["the model", "the GPU"]
+
+
+def test_a_fraction_that_is_none_is_named(tmp_path: Path) -> None:
+    script = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --mem-fraction-static 85\n"
+    found = pools(lay({"a.sh": script}, tmp_path))["a.sh"]
+    assert found.missing[-1].startswith("--mem-fraction-static: 85")
+
+
+def test_a_draft_model_of_the_files_is_in_the_estimate(tmp_path: Path) -> None:
+    script = "#SBATCH --gres=gpu:h200:2\nsglang serve meta-llama/Llama-3.1-70B-Instruct --tp 2"
+    draft = " --speculative-algorithm STANDALONE --speculative-draft-model-path meta-llama/Llama-3.2-1B-Instruct"
+    found = pools(lay({"a.slurm": script + "\n", "b.slurm": f"{script}{draft}\n"}, tmp_path))
+    alone, both = found["a.slurm"].estimate, found["b.slurm"].estimate
+    assert alone is not None
+    assert both is not None
+    assert both.cell.low - alone.cell.low == 16 * 4 * 2 * 64 * 2
+    assert both.tokens.expected < alone.tokens.expected

@@ -6,6 +6,7 @@ Sources: `model_runner.py:profile_max_num_token` up to 0.5.9, `pool_configurator
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from auditor.capacity.interval import Interval, exact, hull
 from auditor.capacity.spec import LaunchSpec
@@ -48,6 +49,18 @@ def stage_layers(layers: int, stages: int) -> float:
 
 
 def cell_bytes(spec: LaunchSpec) -> Interval:
+    """Bytes per token of the pool. A draft model keeps its own rows for each token, which are priced with the
+    target's from 0.5.14 on and came out of what the target left before."""
+    cell = _of_target(spec)
+    if spec.draft is None:
+        return cell
+    own = _of_target(replace(spec, shape=spec.draft, draft=None, speculative=None))
+    if spec.version is not None and spec.version >= (0, 5, 14):
+        return cell + own
+    return hull(cell, cell + own, expected=(cell + own).expected)
+
+
+def _of_target(spec: LaunchSpec) -> Interval:
     """Bytes per token of the full-attention pool; of sliding-window hybrids the cost of one full-pool token with its
     share of the window pool (`swa_full_tokens_ratio`)."""
     shape, element = spec.shape, element_bytes(spec)

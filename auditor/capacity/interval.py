@@ -14,21 +14,21 @@ class Interval:
     high: float
 
     def __add__(self, other: Interval | float) -> Interval:
-        o = exact(other)
+        o = other if isinstance(other, Interval) else Interval(other, other, other)
         return Interval(self.low + o.low, self.expected + o.expected, self.high + o.high)
 
     def __sub__(self, other: Interval | float) -> Interval:
-        o = exact(other)
+        o = other if isinstance(other, Interval) else Interval(other, other, other)
         return Interval(self.low - o.high, self.expected - o.expected, self.high - o.low)
 
     def __mul__(self, other: Interval | float) -> Interval:
         """The product of intervals that are not negative."""
-        o = exact(other)
+        o = other if isinstance(other, Interval) else Interval(other, other, other)
         return Interval(self.low * o.low, self.expected * o.expected, self.high * o.high)
 
     def __truediv__(self, other: Interval | float) -> Interval:
         """The quotient; the divisor is positive."""
-        o = exact(other)
+        o = other if isinstance(other, Interval) else Interval(other, other, other)
         return Interval(self.low / o.high, self.expected / o.expected, self.high / o.low)
 
     def at_least(self, floor: float) -> Interval:

@@ -127,6 +127,12 @@ def known_of(launch: EngineLaunch, shape: ModelShape, version: str | None) -> Kn
         flag = launch.flags.get(name)
         if flag is not None and (isinstance(flag.value, bool) or flag.value != 1):
             unset.append(name)
+    fraction = given.get("fraction")
+    if fraction is not None and not 0 < fraction < 1:
+        del given["fraction"]
+        unset.append("mem-fraction-static")
+    drafted = launch.flags.get("speculative-draft-model-path")
+    found = find_model(drafted.value) if drafted is not None and isinstance(drafted.value, str) else None
     backend = launch.flags.get("moe-a2a-backend")
     return Known(
         shape,
@@ -135,6 +141,7 @@ def known_of(launch: EngineLaunch, shape: ModelShape, version: str | None) -> Kn
             "role": launch.role if launch.role in ("prefill", "decode") else None,
             "nodes": launch.nodes,
             "deepep": backend is not None and backend.value == "deepep",
+            "draft": found.shape if found is not None else None,
             "version": version_of(version),
         },
         tuple(unset),

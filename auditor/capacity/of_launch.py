@@ -36,13 +36,15 @@ def pool_of(launch: EngineLaunch, version: str | None, models: Sequence[ModelCon
     known = known_of(launch, shape, version) if shape is not None else None
     for name in known.open if known is not None else ():
         value = launch.flags[name].value
-        words = (
-            f"`{value.text}` is not set in the tree" if isinstance(value, Unresolved) else "its effect is not modelled"
-        )
+        words = "its effect is not modelled"
+        if isinstance(value, Unresolved):
+            words = f"`{value.text}` is not set in the tree"
+        elif name == "mem-fraction-static":
+            words = f"{value} is no share between 0 and 1, so the engine would not start"
         missing.append(f"--{name}: {words}")
     if shape is None or gpu is None or known is None or missing:
         return LaunchPool("unknown", None, context, source, tuple(missing))
-    if shape.family == "compressed" and shape.token_bytes is None and not any(shape.compressed):
+    if not shape.priced:
         return LaunchPool("unknown", None, context, source, ("the KV bytes per token of this compressed attention",))
     spec = known.on(gpu)
     estimate = estimate_pool(spec)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from auditor.capacity.cell import cell_bytes
-from auditor.capacity.fraction import static_fraction
+from auditor.capacity.fraction import static_fraction, workspace
 from auditor.capacity.interval import Interval, hull
 from auditor.capacity.spec import LaunchSpec
 from auditor.capacity.weights import weights_per_gpu
@@ -51,7 +51,7 @@ def free_before_load(spec: LaunchSpec) -> Interval:
     context = 0.65 + 0.0055 * total
     smallest = spec.smallest / GIB if spec.smallest else None
     if spec.vendor not in ("nvidia", "amd"):
-        # an idle Ascend card shows about 3 GiB of its memory in use
+        # npu-smi shows 3.1 to 3.4 GB in use on idle Ascend devices (vllm-project/vllm-ascend issue 2534)
         low = (total if smallest is None else smallest) - 4.5
         return Interval(low, max(low, total - 3.0), total - 0.5) * GIB
     if spec.vendor == "amd":
@@ -81,7 +81,7 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
         fraction = hull(fraction, HIGHEST, expected=middle)
         source = f"{source}, or given elsewhere: the weights may leave nothing under it"
     budget = free * fraction - weights
-    assumptions = _assumptions(spec)
+    assumptions = (*_assumptions(spec), *_refusals(spec, weights.low > HIGHEST * free.high))
     if loaded is None:
         assumptions = (*assumptions, "neither parameters nor published size known: the upper bound is all that holds")
     if spec.shape.vision_size is not None and (spec.version is None or spec.version >= (0, 5, 19)):
@@ -131,8 +131,34 @@ def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:
         said.append(f"the name is sold with {spec.smallest / GIB:.0f} GiB too: both are in the interval")
     if spec.unified:
         said.append("memory shared with the host: what is free before loading depends on the host")
-    if spec.speculative:
+    if spec.draft is not None:
+        said.append("the draft model keeps its own rows for each token")
+    elif spec.speculative:
         said.append("draft weights counted as one layer of the model")
+    if spec.dp_attention and spec.dp > 1:
+        said.append(f"the pool is that of one of {spec.dp} data-parallel ranks; a request lives in one")
+    elif spec.dp > 1:
+        said.append(f"the pool is that of one of {spec.dp} replicas of {spec.gpus} accelerators")
+    kept = workspace(spec)
+    if kept.low < 1:
+        may = "may keep" if kept.high == 1 else "keeps"
+        said.append(f"the aiter backend {may} 15 % of the fraction, as it does for contexts above 8,192")
+    return tuple(said)
+
+
+def _refusals(spec: LaunchSpec, full: bool) -> tuple[str, ...]:
+    """Reasons for which the engine would not start as asked, which an estimate of its pool has to name."""
+    said = []
+    own, ranks = spec.shape.context, spec.attention_ranks
+    if full:
+        said.append("the weights do not fit: the engine would not start")
+    if spec.shape.heads and spec.shape.heads % ranks:
+        said.append(f"{spec.shape.heads} attention heads are no multiple of {ranks} ranks: the engine would not start")
+    if spec.context is not None and own is not None and spec.context > own:
+        said.append(
+            f"the context is above the model's own {own:,}: the engine refuses it unless"
+            " SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN is set"
+        )
     return tuple(said)
 
 

@@ -99,7 +99,7 @@ def _more_gpus(spec: LaunchSpec, context: int, headroom: float) -> Iterator[Reme
 def _other_gpu(spec: LaunchSpec, context: int, headroom: float, cards: Iterable[Gpu]) -> Iterator[Remedy]:
     """The smallest accelerator of the same vendor with more memory that does it."""
     larger = [card for card in cards if card.memory > spec.memory and card.vendor == spec.vendor and not card.unified]
-    for card in sorted(larger, key=lambda card: (card.memory, card.name)):
+    for card in sorted(larger, key=lambda card: card.memory):
         changed = replace(
             spec, memory=card.memory, capability=card.capability, unified=card.unified, smallest=card.smallest
         )

@@ -64,6 +64,11 @@ class ModelShape:
     compressed: tuple[int, int] = (0, 0)
     index_pool: int = 1
 
+    @property
+    def priced(self) -> bool:
+        """Whether the bytes of a token are known: of compressed attention only by its layers or a measured figure."""
+        return self.family != "compressed" or self.token_bytes is not None or any(self.compressed)
+
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part of a multimodal configuration that describes the language model."""

@@ -13,7 +13,7 @@ Version = tuple[int, ...]
 class LaunchSpec:
     """`memory` is one accelerator's memory in bytes as the driver reports it, `smallest` the least that its name is
     sold with; sizes are the engine's global ones; `version` the engine's as numbers (`(0, 5, 19)`), `None` when it is
-    not known; `kv_dtype` as the flag takes it."""
+    not known; `kv_dtype` as the flag takes it; `draft` a draft model of its own."""
 
     shape: ModelShape
     memory: float
@@ -39,6 +39,7 @@ class LaunchSpec:
     page_size: int | None = None
     role: str | None = None
     speculative: str | None = None
+    draft: ModelShape | None = None
     swa_full_tokens_ratio: float | None = None
     mamba_full_memory_ratio: float | None = None
     cpu_offload_gb: float = 0.0

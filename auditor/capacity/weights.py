@@ -8,6 +8,7 @@ leave embeddings, norms and, in the 4-bit expert formats, attention in 16 bits.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from auditor.capacity.interval import Interval, exact, hull
 from auditor.capacity.spec import LaunchSpec
@@ -103,6 +104,10 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         # absorbed copies of kv_b in 16 bits (models/deepseek_v2.py: w_kc, w_vc)
         absorbed = shape.layers * shape.heads * shape.kv_lora_rank * (shape.nope_dim + shape.v_head_dim) * 2.0
         total = total + absorbed / attention_spread
+    if spec.draft is not None:
+        own = weights_per_gpu(replace(spec, shape=spec.draft, draft=None, speculative=None, quantization=None))
+        if own is not None:
+            return (total + own - spec.cpu_offload_gb * 2**30).at_least(0.0)
     if spec.speculative and spec.speculative not in ("NGRAM",):
         # an MTP layer of the model itself, or a small draft model of about its size
         draft = parts.draft * expert / spread if parts.draft else total.expected * 0.02

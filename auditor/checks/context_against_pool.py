@@ -90,14 +90,17 @@ def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | N
     if not shapes:
         what = launch.model if isinstance(launch.model, str) else "its model"
         return _unknown(launch, context, f"the architecture of `{what}` is in no catalogue and no file")
-    if shapes[0].family == "compressed" and shapes[0].token_bytes is None:
+    if not shapes[0].priced:
         return _unknown(launch, context, "there is no public figure for the KV bytes of this model's attention")
     version = version_of(launch, facts)
     known = [known_of(launch, shape, version) for shape in shapes]
     if known[0].open:
         name = known[0].open[0]
-        variable = isinstance(launch.flags[name].value, Unresolved)
-        missing = f"`--{name}` is a variable that no file sets" if variable else f"the effect of `--{name}` on the pool"
+        missing = f"the effect of `--{name}` on the pool"
+        if isinstance(launch.flags[name].value, Unresolved):
+            missing = f"`--{name}` is a variable that no file sets"
+        elif name == "mem-fraction-static":
+            missing = f"`--{name} {launch.flags[name].value}` is no share between 0 and 1"
         return _unknown(launch, context, missing)
     asked = launch.gpu.type if launch.gpu is not None else None
     gpu = find_gpu(asked) if asked else None

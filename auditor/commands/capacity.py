@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from auditor.capacity.catalog import Gpu, find_gpu, find_model, gpus
+from auditor.capacity.catalog import Gpu, find_gpu, find_model, gpus, models
 from auditor.capacity.launch import QUANTIZATIONS
 from auditor.capacity.pool import PoolEstimate, estimate_pool, longest_admitted, verdict
 from auditor.capacity.remedies import remedies
@@ -15,6 +16,7 @@ from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.capacity.spec import LaunchSpec, version_of
 from auditor.commands.common import add_output, document_stream
 from auditor.errors import UsageError
+from auditor.nearest import nearest
 
 GIB = 2**30
 INTEGERS = {
@@ -45,6 +47,10 @@ TEXTS = {
     "speculative": ("--speculative-algorithm",),
     "attention_backend": ("--attention-backend",),
 }
+WORDS = {
+    "kv_dtype": ("auto", "bf16", "bfloat16", "fp8_e4m3", "fp8_e5m2", "fp4_e2m1", "mxfp8", "nvfp4", "fp4_mx_block16"),
+    "role": ("null", "prefill", "decode"),
+}
 SWITCHES = {
     "dp_attention": ("--enable-dp-attention",),
     "disable_radix_cache": ("--disable-radix-cache",),
@@ -70,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(*spellings, dest=name, metavar="WORD")
     for name, spellings in SWITCHES.items():
         parser.add_argument(*spellings, dest=name, action="store_true")
+    parser.add_argument("--speculative-draft-model-path", "--speculative-draft-model", dest="draft", metavar="MODEL")
     parser.add_argument("--headroom", type=float, default=1.25, help="context windows that the pool has to hold")
     add_output(parser, ("terminal", "json"))
 
@@ -86,7 +93,10 @@ def _integer(human: Any) -> Any:
 
 def run(options: argparse.Namespace) -> int:
     """Print the estimate; an unknown model or accelerator is the answer `unknown`, not an error."""
+    _refuse(options)
     shape, model, notes = _shape(options.model)
+    if options.engine_version and version_of(options.engine_version) is None:
+        notes.append(f"`{options.engine_version}` is no release number")
     rows: list[dict[str, Any]] = []
     if options.gpu is not None or options.gpu_memory_gib is not None:
         rows.append(_row(options, shape, model, notes, find_gpu(options.gpu) if options.gpu else None))
@@ -103,6 +113,24 @@ def run(options: argparse.Namespace) -> int:
 
             write_capacity(rows, stream)
     return 0
+
+
+def _refuse(options: argparse.Namespace) -> None:
+    """What the engine's own parser would not take, named before anything is worked out."""
+    for name, spellings in INTEGERS.items():
+        value = getattr(options, name)
+        if value is not None and value < 1 and name not in ("chunked_prefill_size", "max_prefill_tokens"):
+            raise UsageError(f"{spellings[0]} {value}: has to be at least 1")
+    for name in ("fraction", "swa_full_tokens_ratio"):
+        value = getattr(options, name)
+        if value is not None and not 0 < value <= 1:
+            raise UsageError(f"{FLOATS[name][0]} {value:g}: has to be a share between 0 and 1")
+    for name, known in WORDS.items():
+        value = getattr(options, name)
+        if value is not None and value not in known:
+            raise UsageError(f"{TEXTS[name][0]} {value}: one of {', '.join(known)}")
+    if options.gpu_memory_gib is not None and options.gpu_memory_gib <= 0:
+        raise UsageError(f"--gpu-memory-gib {options.gpu_memory_gib:g}: has to be above 0")
 
 
 def _over_all(model: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -155,8 +183,10 @@ def spec_of(options: argparse.Namespace, shape: ModelShape, gpu: Gpu | None) -> 
         given["quantization"] = None  # the checkpoint is quantized already; the flag only names the kernel
     for name, default in (("tp", 1), ("pp", 1), ("dp", 1), ("dcp", 1), ("cpu_offload_gb", 0.0)):
         given[name] = given[name] if given[name] is not None else default
+    draft = find_model(options.draft) if options.draft else None
     return LaunchSpec(
         shape=shape,
+        draft=draft.shape if draft else None,
         memory=memory,
         vendor=gpu.vendor if gpu else "nvidia",
         capability=gpu.capability if gpu else None,
@@ -167,17 +197,33 @@ def spec_of(options: argparse.Namespace, shape: ModelShape, gpu: Gpu | None) -> 
     )
 
 
+def _meant(word: str, known: Iterable[str]) -> str:
+    """The catalogue's name that was most likely meant, by its whole or by what stands behind the organisation."""
+    spelled = {name.lower(): name for name in sorted(known, key=len, reverse=True)}
+    behind = {name.rpartition("/")[2]: whole for name, whole in spelled.items()}
+    for names, asked in ((spelled, word.lower()), (behind, word.lower().rpartition("/")[2])):
+        near = nearest(asked, names)
+        if near is not None:
+            return f"; did you mean `{names[near]}`?"
+    return ""
+
+
 def _row(
     options: argparse.Namespace, shape: ModelShape | None, model: str, notes: list[str], gpu: Gpu | None
 ) -> dict[str, Any]:
     name = gpu.name if gpu else options.gpu
     missing = []
     if shape is None:
-        missing.append(f"the architecture of `{model}`: not in the catalogue; give a config.json or a model folder")
+        missing.append(
+            f"the architecture of `{model}`: not in the catalogue; give a config.json or a model folder"
+            + _meant(model, models())
+        )
     spec = spec_of(options, shape, gpu) if shape is not None else None
-    if shape is not None and spec is None:
-        missing.append(f"the memory of `{options.gpu}`: not in the catalogue; give --gpu-memory-gib")
-    if shape is not None and shape.family == "compressed" and shape.token_bytes is None and not any(shape.compressed):
+    if options.gpu and gpu is None and not options.gpu_memory_gib:
+        missing.append(
+            f"the memory of `{options.gpu}`: not in the catalogue; give --gpu-memory-gib{_meant(options.gpu, gpus())}"
+        )
+    if shape is not None and not shape.priced:
         missing.append("the KV bytes per token of this compressed attention: no public figure")
         spec = None
     context = options.context or (shape.context if shape else None)
@@ -209,6 +255,8 @@ def _row(
             {"change": one.change, "works": one.works, "verdict": one.verdict, "pool_tokens": _tokens(one.pool)}
             for one in remedies(spec, context, options.headroom, gpus().values())
         ]
+    if options.draft and spec.draft is None:
+        row["assumptions"].append(f"the draft model `{options.draft}` is not in the catalogue: counted as one layer")
     if options.gpu and gpu is None:
         row["assumptions"].append(
             f"`{options.gpu}` is not in the catalogue: taken for a CUDA device of the given memory"
@@ -230,6 +278,9 @@ def _breakdown(spec: LaunchSpec, estimate: PoolEstimate) -> dict[str, Any]:
         "gpu_memory_bytes": int(spec.memory),
         "free_before_load_bytes": ends(estimate.free),
         "mem_fraction_static": round(estimate.fraction.expected, 4),
+        "mem_fraction_static_interval": {
+            key: round(getattr(estimate.fraction, key), 4) for key in ("low", "expected", "high")
+        },
         "mem_fraction_source": estimate.fraction_source,
         "weights_bytes_per_gpu": int(estimate.weights.expected),
         "weights_bytes_per_gpu_interval": ends(estimate.weights),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any, TextIO
 
 GIB = 2**30
@@ -18,10 +19,22 @@ def write_capacity(rows: Sequence[dict[str, Any]], stream: TextIO) -> None:
     if rows[0]["missing"] and rows[0]["pool_tokens"] is None:
         stream.write(f"unknown: {rows[0]['missing'][0]}\n")
         return
+    idle = [row for row in rows if _refuses(row)]
     for row in rows:
         pool = row["pool_tokens"]
         text = f"{pool['low']:>12,} to {pool['high']:>12,} tokens" if pool else " " * 36
-        stream.write(f"  {row['gpu']:<22} {text}  {row['verdict']}\n")
+        if row not in idle:
+            stream.write(f"  {row['gpu']:<22} {text}  {row['verdict']}\n")
+    if idle:
+        least = min(row["breakdown"]["weights_bytes_per_gpu_interval"]["low"] for row in idle)
+        names = ", ".join(row["gpu"] for row in idle)
+        text = f"{_gib(least)} of weights an accelerator do not fit, and the engine would not start: {names}"
+        stream.write(fill(text, 100, initial_indent="  ", subsequent_indent="    ") + "\n")
+
+
+def _refuses(row: dict[str, Any]) -> bool:
+    """Whether the weights alone keep the engine from starting."""
+    return any(line.startswith("the weights do not fit") for line in row["assumptions"])
 
 
 def _one(row: dict[str, Any], stream: TextIO) -> None:
@@ -35,15 +48,19 @@ def _one(row: dict[str, Any], stream: TextIO) -> None:
     weights, cache = parts["weights_bytes_per_gpu"], parts["kv_pool_bytes_per_gpu"]
     stream.write("  memory of one accelerator\n")
     stream.write(f"  [{_bar(((weights, 'W'), (cache, 'K'), (total - weights - cache, '.')), total)}]\n")
-    stream.write(
-        f"  W weights {_gib(weights)}   K KV pool {_gib(cache)}   . reserve {_gib(total - weights - cache)}"
-        f"   of {_gib(total)}\n\n"
-    )
+    if weights > total:
+        stream.write(f"  W weights {_gib(weights)}, of {_gib(total)}: they do not fit\n\n")
+    else:
+        stream.write(
+            f"  W weights {_gib(weights)}   K KV pool {_gib(cache)}   . reserve {_gib(total - weights - cache)}"
+            f"   of {_gib(total)}\n\n"
+        )
     context = row["context_tokens"]
     if context:
         top = max(context, pool["high"])
         stream.write("  context against pool\n")
-        stream.write(f"  context [{_bar(((context, '='), (top - context, ' ')), top)}] {_tokens(context)}\n")
+        owner = ", the model's own" if row["context_source"] == "model" else ""
+        stream.write(f"  context [{_bar(((context, '='), (top - context, ' ')), top)}] {_tokens(context)}{owner}\n")
         sure, maybe = pool["low"], pool["high"] - pool["low"]
         stream.write(f"  pool    [{_bar(((sure, '='), (maybe, '~'), (top - pool['high'], ' ')), top)}] ")
         stream.write(f"{pool['low']:,} to {pool['high']:,} (expected {pool['expected']:,})\n\n")
@@ -51,7 +68,7 @@ def _one(row: dict[str, Any], stream: TextIO) -> None:
     cell = parts["kv_bytes_per_token_per_gpu_interval"]
     lines = [
         ("free before loading", f"{_range(free)}"),
-        ("x static fraction", f"{parts['mem_fraction_static']:.3f} ({parts['mem_fraction_source']})"),
+        ("x static fraction", f"{_fraction(parts)} ({parts['mem_fraction_source']})"),
         ("- weights", _range(parts["weights_bytes_per_gpu_interval"])),
         ("= KV pool", _range(parts["kv_pool_bytes_per_gpu_interval"])),
         (
@@ -75,6 +92,13 @@ def _one(row: dict[str, Any], stream: TextIO) -> None:
                 stream.write(f"  + {one['change']:<34} {tokens['low']:,} to {tokens['high']:,}: {one['verdict']}\n")
             else:
                 stream.write(f"  - {one['change']}\n")
+
+
+def _fraction(parts: dict[str, Any]) -> str:
+    ends = parts["mem_fraction_static_interval"]
+    if ends["low"] == ends["high"]:
+        return f"{ends['low']:.3f}"
+    return f"{ends['low']:.3f} to {ends['high']:.3f}, expected {ends['expected']:.3f}"
 
 
 def _bar(parts: Sequence[tuple[float, str]], total: float) -> str:

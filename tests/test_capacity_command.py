@@ -1,0 +1,153 @@
+"""`auditor capacity` as a user meets it: what is wrong is named, what is near is proposed, what is odd is said."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from auditor.cli import main
+from tests.trees import ROOT
+
+HEAVY = {
+    "anyio", "asyncio", "google_re2", "httpcore", "httpx", "libcst", "packaging", "pathspec", "pydantic", "requests",
+    "rich", "ruamel", "socket", "ssl", "tomli", "tomllib", "tree_sitter", "yaml",
+}  # fmt: skip
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["capacity", *arguments, "--format", "json"]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["capacity", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_nothing_heavy_is_imported() -> None:
+    code = (
+        "import sys; before = set(sys.modules); from auditor.cli import main;"
+        "main(['capacity', '--model', 'zai-org/GLM-5.2-FP8', '--gpu', 'H200', '--tp-size', '8', '--output',"
+        " sys.argv[1]]);"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "/dev/null"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "auditor" in loaded
+    assert not loaded & HEAVY
+    foreign = {name for name in loaded if name not in sys.stdlib_module_names} - {"auditor"}
+    assert not foreign, "only the standard library and auditor itself"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--mem-fraction-static", "85"], "--mem-fraction-static 85: has to be a share between 0 and 1"),
+        (["--tp-size", "0"], "--tp-size 0: has to be at least 1"),
+        (["--context-length", "0"], "--context-length 0: has to be at least 1"),
+        (["--kv-cache-dtype", "fp8"], "--kv-cache-dtype fp8: one of auto, bf16,"),
+        (["--gpu-memory-gib", "-1"], "--gpu-memory-gib -1: has to be above 0"),
+    ],
+)
+def test_what_the_engine_would_refuse_is_a_usage_error(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["capacity", "--model", "Qwen/Qwen3-8B", "--gpu", "H200", *arguments]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "near"),
+    [
+        ("Qwen/Qwen3-8", "H10", ["`Qwen/Qwen3-8B`", "`H100`"]),
+        ("meta/llama-3.3-70b-instrukt", "rtx4o90", ["`meta-llama/Llama-3.3-70B-Instruct`", "`RTX 4090`"]),
+        ("zai-org/glm-5.2-fp7", "H200", ["`zai-org/GLM-5.2-FP8`"]),
+    ],
+)
+def test_the_nearest_names_are_proposed(
+    model: str, gpu: str, near: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = answer(capsys, "--model", model, "--gpu", gpu)["missing"]
+    assert [line.rpartition("did you mean ")[2].rstrip("?") for line in missing] == near
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["Qwen/Qwen3-8B", "--tp-size", "3"], "32 attention heads are no multiple of 3 ranks"),
+        (["Qwen/Qwen3-8B", "--context-length", "65536"], "the context is above the model's own 40,960"),
+        (["Qwen/Qwen3-8B", "--engine-version", "latest"], "`latest` is no release number"),
+        (["Qwen/Qwen3-8B", "--dp-size", "2"], "the pool is that of one of 2 replicas of 1 accelerators"),
+        (["deepseek-ai/DeepSeek-R1"], "the weights do not fit: the engine would not start"),
+        (
+            ["deepseek-ai/DeepSeek-R1", "--tp-size", "8", "--dp-size", "8", "--enable-dp-attention"],
+            "the pool is that of one of 8 data-parallel ranks; a request lives in one",
+        ),
+    ],
+)
+def test_what_is_odd_about_a_launch_is_said(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = answer(capsys, "--gpu", "H200", "--model", *arguments)
+    assert any(line.startswith(says) for line in document["assumptions"])
+
+
+def test_the_workspace_of_aiter_is_said_and_taken_off(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--model", "Qwen/Qwen3-8B", "--gpu", "MI300X", "--mem-fraction-static", "0.8")
+    document = answer(capsys, *arguments, "--engine-version", "0.5.11")
+    assert document["breakdown"]["mem_fraction_static"] == pytest.approx(0.68)
+    assert any("aiter backend keeps 15 %" in line for line in document["assumptions"])
+    plain = answer(capsys, *arguments, "--engine-version", "0.5.11", "--attention-backend", "triton")
+    assert plain["breakdown"]["mem_fraction_static"] == pytest.approx(0.8)
+
+
+def test_a_draft_model_costs_weights_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--model", "meta-llama/Llama-3.1-70B-Instruct", "--gpu", "H200", "--tp-size", "2")
+    alone = answer(capsys, *arguments, "--engine-version", "0.5.19")["breakdown"]
+    draft = ("--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path")
+    both = answer(capsys, *arguments, "--engine-version", "0.5.19", *draft, "meta-llama/Llama-3.2-1B-Instruct")
+    rows = 16 * 4 * 2 * 64 * 2  # 16 layers of 4 heads a rank, keys and values of 64 in 16 bits
+    assert both["breakdown"]["kv_bytes_per_token_per_gpu"] == alone["kv_bytes_per_token_per_gpu"] + rows
+    assert both["breakdown"]["weights_bytes_per_gpu"] - alone["weights_bytes_per_gpu"] == pytest.approx(1.24e9, rel=0.1)
+    unknown = answer(capsys, *arguments, *draft, "someone/draft")
+    assert any("`someone/draft` is not in the catalogue" in line for line in unknown["assumptions"])
+
+
+def test_accelerators_that_cannot_load_the_model_stand_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "--model", "zai-org/GLM-5.2-FP8", "--tp-size", "8")
+    lines = text.splitlines()
+    assert lines[0] == "zai-org/GLM-5.2-FP8, context 1,048,576 tokens"
+    assert any(line.split()[0] == "B300" and line.endswith("covers") for line in lines[1:])
+    assert not any(line.startswith("  A100 ") for line in lines)
+    assert "do not fit, and the engine would not start: H100, H800," in " ".join(text.split())
+    assert max(len(line) for line in lines) <= 100
+
+
+def test_weights_beyond_the_memory_have_no_negative_reserve(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "--model", "deepseek-ai/DeepSeek-R1", "--gpu", "A100-40G", "--tp-size", "8")
+    assert "they do not fit" in text
+    assert "reserve" not in text
+    assert "H200 instead" in text
+
+
+def test_the_interval_of_the_fraction_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "--model", "Qwen/Qwen3-8B", "--gpu", "RTX 4090")
+    assert "0.708 to 0.880, expected" in text
+    assert "40,960 tokens, the model's own" in text
+    document = answer(capsys, "--model", "Qwen/Qwen3-8B", "--gpu", "RTX 4090")
+    ends = document["breakdown"]["mem_fraction_static_interval"]
+    assert (ends["low"], ends["high"]) == (0.708, 0.88)
+
+
+@pytest.mark.slow
+def test_a_thousand_launches_go_through_estimator_and_checks() -> None:
+    from benchmarks import estimator
+
+    assert estimator.launches() > 100
+    assert estimator.checked() > 100
