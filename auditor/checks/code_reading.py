@@ -33,10 +33,13 @@ class Reading:
         """The whole file; `None` where it cannot be parsed, which is a problem of the file then."""
         if not self._tried:
             self._tried = True
-            source = self.module.source
+            source, error = self.module.source, None
             try:
                 self._tree = parse(source, self.module.language)
-            except ReadError as error:
+                error = self._tree.gap
+            except ReadError as failure:
+                error = failure
+            if error is not None:
                 span = source.span(error.offset, error.offset) if error.offset is not None else None
                 kind: Literal["unread", "limit"] = "limit" if error.limit else "unread"
                 self.problems.append(Problem(source.path, error.reason, kind, span))

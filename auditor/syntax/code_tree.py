@@ -12,6 +12,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from auditor.errors import ReadError
 from auditor.model.spans import SourceFile, Span
 
 SIMPLE = (
@@ -32,12 +33,14 @@ SUFFIXES = {".py": "python", ".pyi": "python", ".cs": "csharp"}
 @dataclass(slots=True)
 class CodeTree:
     """A parsed file; `memo` holds what is worked out of it once. A tree may hold only the functions that a search
-    found; `whole()` gives the tree of the whole file, or `None` where that cannot be parsed."""
+    found; `whole()` gives the tree of the whole file, or `None` where that cannot be parsed. `gap` is the first place
+    that was not understood, in a file of which the rest was."""
 
     source: SourceFile
     module: ast.Module
     language: str
     rest: Callable[[], CodeTree | None] | None = None
+    gap: ReadError | None = None
     memo: dict[str, object] = field(default_factory=dict)
 
     def whole(self) -> CodeTree | None:
@@ -94,7 +97,8 @@ def parse(source: SourceFile, language: str) -> CodeTree:
     if language == "csharp":
         from auditor.syntax.csharp import parse_csharp
 
-        return CodeTree(source, parse_csharp(source), language)
+        module, gap = parse_csharp(source)
+        return CodeTree(source, module, language, gap=gap)
     from auditor.syntax.python_tree import parse_python
 
     return CodeTree(source, parse_python(source), language)
