@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import SlotParams
-from auditor.checks.slot_pools import gives_back, in_order, methods, pool_tree, wiped
+from auditor.checks.slot_pools import compares_mark, gives_back, in_order, methods, pool_tree, raises_mark, wiped
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes
 from auditor.syntax.names import word_set
 
@@ -38,11 +38,15 @@ def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]
 
 
 def _wiped_on_taking(found: list[FunctionNode], params: SlotParams) -> bool:
-    """Zeroing when a handle is given out again serves as well."""
+    """Zeroing when a handle is given out again serves as well, and so does a new generation for each tenant that the
+    class then compares."""
+    compared = any(compares_mark(method) for method in found)
     for method in found:
         if word_set(method.name).isdisjoint(params.taking):
             continue
         for node in in_order(method):
+            if compared and raises_mark(node):
+                return True
             name = getattr(node, "attr", "") or getattr(node, "id", "")
             if name and not word_set(name).isdisjoint({"zero", "zeros", "reset", "wipe", "scrub", "clear"}):
                 return True

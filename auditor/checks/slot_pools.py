@@ -127,7 +127,7 @@ def wiped(method: FunctionNode, handles: frozenset[str], params: SlotParams) -> 
         elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                if _is_mark(target, params) and (isinstance(node, ast.AugAssign) or mentions(target, handles)):
+                if _is_mark(target) and (isinstance(node, ast.AugAssign) or mentions(target, handles)):
                     return True
                 if isinstance(node, ast.AugAssign) or not _is_blank(node.value):
                     continue
@@ -163,8 +163,24 @@ def _own_list(receiver: ast.AST | None, params: SlotParams) -> bool:
     return path is not None and is_free_list(path, params)
 
 
-def _is_mark(target: ast.AST, params: SlotParams) -> bool:
-    """`self.generation[i] += 1`, `slot.Epoch++`."""
+def raises_mark(node: ast.AST) -> bool:
+    """`self.generation[i] += 1`, `new_generation = old + 1`."""
+    if isinstance(node, ast.AugAssign):
+        return _is_mark(node.target)
+    counts = isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add)
+    return counts and any(_is_mark(target) for target in node.targets)  # type: ignore[attr-defined]
+
+
+def compares_mark(method: FunctionNode) -> bool:
+    """Whether something of a method compares a generation."""
+    return any(
+        isinstance(node, ast.Compare) and any(_is_mark(side) for side in (node.left, *node.comparators))
+        for node in ast.walk(method)
+    )
+
+
+def _is_mark(target: ast.AST) -> bool:
+    """`self.generation[i]`, `slot.Epoch`."""
     while isinstance(target, ast.Subscript):
         target = target.value
     name = last_name(target)

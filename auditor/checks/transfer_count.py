@@ -39,7 +39,9 @@ def run(tree: CodeTree, index: CodeIndex, params: TransferParams) -> Iterator[Ma
 
 def _moves(scope: Scope, params: TransferParams) -> bool:
     name, owner = word_set(scope.node.name), word_set(scope.owner.name if scope.owner else "")
-    if not name.isdisjoint(params.aside) or not owner.isdisjoint({"fake", "mock", "dummy", "stub", "test"}):
+    # `add_transfer_request` moves something, `on_request_finished` does not.
+    aside = name & set(params.aside) - ({"request"} if not name.isdisjoint(params.moving) else set())
+    if aside or not owner.isdisjoint({"fake", "mock", "dummy", "stub", "test"}):
         return False
     path = word_set(scope.name)
     return not name.isdisjoint(params.moving) or not (owner | path).isdisjoint(params.moving)
