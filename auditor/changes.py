@@ -10,8 +10,9 @@ from typing import Literal, TypeVar
 from auditor.capacity.launch import FLOATS, INTEGERS, NOT_MODELLED, SWITCHES, TEXTS
 from auditor.capacity.of_launch import LaunchPool, engine_version, pool_of
 from auditor.capacity.pool import longest_admitted
+from auditor.hidden import Compared, Hidden, hidden_findings, uncovered
 from auditor.model.facts import EngineLaunch, FactSet, Flag, ImageReference, PackageReference, Unresolved, Value
-from auditor.model.findings import Finding, ScanResult
+from auditor.model.findings import Finding
 from auditor.model.spans import Span
 
 # Options that move the pool or the window although the estimate does not read them, by canonical name.
@@ -69,35 +70,56 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All that changed, the findings that are new or graver than before, and those that are gone."""
+    """All that changed, the findings that are new or graver than before, those that are gone, those that the new
+    configuration or a new comment hides, and those that only the new configuration shows."""
 
     base: str
     head: str
     changes: tuple[Change, ...] = ()
     opened: tuple[Finding, ...] = ()
     closed: tuple[Finding, ...] = ()
+    hidden: tuple[Hidden, ...] = ()
+    uncovered: tuple[Finding, ...] = ()
     unread: tuple[str, ...] = ()
     worse: tuple[str, ...] = field(default=())
 
 
-def changes_between(old: ScanResult, new: ScanResult, base: str, head: str, fail_on: str) -> Changes:
-    """Compare two audits. `fail_on` is the least level at which a new finding counts as worse; `never` for none."""
-    found = [
-        *_launches(old.facts, new.facts),
-        *_references(old.facts.images, new.facts.images, _image),
-        *_references(old.facts.packages, new.facts.packages, _package),
-    ]
+def changes_between(compared: Compared, base: str, head: str, fail_on: str) -> Changes:
+    """Compare two audits. `fail_on` is the least level at which a new finding counts as worse; `never` for none. A new
+    finding that the new configuration hides without a reason counts too."""
+    old, new, before = compared.old, compared.new, compared.new_as_before
+    found = _facts(old.facts, before.facts)
+    if before is not new:
+        found += [change for change in _facts(compared.old_anew.facts, new.facts) if change not in found]
     found.sort(key=lambda change: (change.span, change.kind, change.subject))
-    opened, closed = _findings(old.active, new.active)
+    opened, shown = uncovered(compared, _findings(old.active, new.active)[0])
+    closed = _findings(old.active, before.findings)[1]
+    hidden = hidden_findings(compared)
+    fresh = {finding.fingerprint for finding in _findings(old.active, before.active)[0]}
     worse = [line for change in found for line in change.worse]
     if fail_on != "never":
+        graver = [(finding, "") for finding in opened]
+        graver += [
+            (item.finding, f"; hidden: {item.by}")
+            for item in hidden
+            if not item.excused and item.finding.fingerprint in fresh
+        ]
         worse += [
-            f"{finding.span.path}:{finding.span.start.line}: {finding.level} [{finding.rule}] {finding.message}"
-            for finding in opened
+            f"{finding.span.path}:{finding.span.start.line}: {finding.level} [{finding.rule}] {finding.message}{why}"
+            for finding, why in graver
             if _LEVELS[finding.level] >= _LEVELS[fail_on]
         ]
     unread = tuple(f"{problem.path}: {problem.reason}" for problem in new.problems)
-    return Changes(base, head, tuple(found), opened, closed, unread, tuple(worse) if fail_on != "never" else ())
+    worse = worse if fail_on != "never" else []
+    return Changes(base, head, tuple(found), opened, closed, hidden, shown, unread, tuple(dict.fromkeys(worse)))
+
+
+def _facts(old: FactSet, new: FactSet) -> list[Change]:
+    return [
+        *_launches(old, new),
+        *_references(old.images, new.images, _image),
+        *_references(old.packages, new.packages, _package),
+    ]
 
 
 def _findings(old: Sequence[Finding], new: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:

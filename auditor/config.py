@@ -7,7 +7,8 @@ Every wrong key, type and value is an error with path, line, column and the near
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, NoReturn
@@ -18,6 +19,7 @@ NAMES = ("auditor.toml", "pyproject.toml")
 PROFILES = ("default", "strict")
 FAIL_ON = ("error", "warning", "note", "never")
 MAX_EXTENDS = 8  # files that may extend each other
+Reading = Callable[[str], bytes]  # the bytes of a file by its path; raises OSError
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,31 +65,48 @@ class Config:
     root: str | None = None
 
 
+def read_bytes(path: str) -> bytes:
+    """The bytes of a file on disk. Raises `OSError`."""
+    with open(path, "rb") as stream:
+        return stream.read()
+
+
 def find_config(start: str) -> str | None:
     """The configuration file that holds for a folder: in it or above it, up to the repository's root."""
     folder = os.path.abspath(start if os.path.isdir(start) else os.path.dirname(start) or ".")
     while True:
-        for name in NAMES:
-            path = os.path.join(folder, name)
-            if os.path.isfile(path) and (name != "pyproject.toml" or _speaks(path)):
-                return path
+        found = config_in(folder)
+        if found is not None:
+            return found
         parent = os.path.dirname(folder)
         if os.path.exists(os.path.join(folder, ".git")) or parent == folder:
             return None
         folder = parent
 
 
-def _speaks(path: str) -> bool:
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read()
-    except OSError:
-        return False
-    return b"tool.auditor" in data or (b"auditor" in data and b"[tool]" in data)
+def config_in(folder: str, read: Reading = read_bytes) -> str | None:
+    """The configuration file of one folder; a file that is there and cannot be read counts, so that loading it says
+    so."""
+    for name in NAMES:
+        path = os.path.join(folder, name)
+        try:
+            data = read(path)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            continue
+        except OSError:
+            if name == "pyproject.toml":
+                continue  # every project has one: it need not speak of us
+            return path
+        if name != "pyproject.toml" or _SPEAKS.search(data):
+            return path
+    return None
 
 
-def load_config(path: str, _seen: tuple[str, ...] = ()) -> Config:
-    """The settings of one file and of those that it extends. Raises `ConfigError`."""
+_SPEAKS = re.compile(rb"""tool["']?[ \t]*\.[ \t]*["']?auditor\b|(?s:\[[ \t]*tool[ \t]*\].*auditor)""")
+
+
+def load_config(path: str, _seen: tuple[str, ...] = (), read: Reading = read_bytes) -> Config:
+    """The settings of one file and of those that it extends, read by `read`. Raises `ConfigError`."""
     from auditor.decode import decode
     from auditor.errors import ReadError
     from auditor.syntax import toml_spans
@@ -96,8 +115,7 @@ def load_config(path: str, _seen: tuple[str, ...] = ()) -> Config:
     if full in _seen or len(_seen) >= MAX_EXTENDS:
         raise ConfigError(f"{path}: `extends` leads in a circle, or through more than {MAX_EXTENDS} files")
     try:
-        with open(path, "rb") as stream:
-            source, _ = decode(path, stream.read())
+        source, _ = decode(path, read(path))
     except OSError as error:
         raise ConfigError(f"cannot read the configuration `{path}`: {error.strerror}") from None
     try:
@@ -109,7 +127,7 @@ def load_config(path: str, _seen: tuple[str, ...] = ()) -> Config:
         raise ConfigError(f"{place}: {error.reason}") from None
     from auditor.config_reading import read_settings
 
-    return read_settings(plain, root, source, path, full, _seen)
+    return read_settings(plain, root, source, path, full, _seen, read)
 
 
 def fail(path: str, line: int, column: int, message: str) -> NoReturn:

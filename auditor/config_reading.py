@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, NoReturn
 
-from auditor.config import FAIL_ON, PROFILES, Config, IgnoreEntry, PathSettings, fail, joined, load_config
+from auditor.config import FAIL_ON, PROFILES, Config, IgnoreEntry, PathSettings, Reading, fail, joined, load_config
 from auditor.model.rules import Rule
 from auditor.model.spans import SourceFile
 from auditor.nearest import nearest
@@ -89,7 +89,13 @@ class _Place:
 
 
 def read_settings(
-    plain: Mapping[str, Any], root: Spanned, source: SourceFile, path: str, full: str, seen: tuple[str, ...]
+    plain: Mapping[str, Any],
+    root: Spanned,
+    source: SourceFile,
+    path: str,
+    full: str,
+    seen: tuple[str, ...],
+    read: Reading,
 ) -> Config:
     """The settings of a parsed file. Raises `ConfigError`."""
     place = _Place(path, source)
@@ -128,7 +134,7 @@ def read_settings(
     for name in (*config.select, *config.ignore):
         _known_rule(name, node, place)
     for name in values.get("extends", ()):
-        config = joined(load_config(os.path.join(folder, name), (*seen, full)), config)
+        config = joined(load_config(os.path.normpath(os.path.join(folder, name)), (*seen, full), read), config)
     return config
 
 

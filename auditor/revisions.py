@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from errno import ENOENT
 from pathlib import Path
 
 from auditor.errors import UsageError
@@ -83,6 +84,21 @@ class Repository:
             size = int(words[3]) if words[3].isdigit() else MAX_FILE_BYTES + 1  # `-`: the object is not here
             found.append(Blob(path, words[2].decode(), size))
         return found
+
+    def read(self, commit: str, path: str) -> bytes:
+        """The bytes of one file of a commit, links inside the tree followed. Raises `OSError` where it has none, and
+        `UsageError` where a partial clone did not bring it."""
+        if "\n" in path:
+            raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)  # one name a line is what `--batch` reads
+        name = os.fsencode(f"{commit}:{path}\n")
+        done = run_git(self.folder, "cat-file", "--batch", "--follow-symlinks", given=name)
+        header, _, data = done.stdout.partition(b"\n")
+        words = header.split()
+        if done.returncode == 0 and len(words) == 3 and words[1] == b"blob":
+            return data[: int(words[2])]
+        if done.returncode == 0 and header.endswith(b" missing") and not header.startswith(commit.encode()):
+            raise UsageError(f"the object of {path} is not in this clone; {_REFETCH}")
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), path)
 
     def contents(self, objects: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """The bytes of each object, in order. Raises `UsageError` for one that a partial clone did not bring."""
@@ -166,8 +182,8 @@ def open_repository(folder: str) -> Repository:
     return Repository(folder)
 
 
-def run_git(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git for reading. Raises `UsageError` where the program is missing."""
+def run_git(folder: str, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run git for reading, with `given` on its standard input. Raises `UsageError` where the program is missing."""
     try:
         return subprocess.run(  # noqa: S603 - fixed subcommands; revisions stand behind --end-of-options
             ["git", *arguments],  # noqa: S607
@@ -175,7 +191,7 @@ def run_git(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
             env=_environment(),
             capture_output=True,
             check=False,
-            stdin=subprocess.DEVNULL,
+            input=given,
         )
     except FileNotFoundError:
         if not os.path.isdir(folder):

@@ -89,9 +89,11 @@ def suppress(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> tuple[li
 
 @dataclass(frozen=True, slots=True)
 class ConfigIgnores:
-    """What the configuration silences, resolved for one scan: each entry with the matcher of its files."""
+    """What the configuration silences, resolved for one scan: each entry with the matcher of its files. `root` is the
+    configuration's folder."""
 
     entries: tuple[tuple[IgnoreEntry, Callable[[str], bool]], ...]
+    root: str
 
 
 def config_ignores(config: Config, root: str) -> ConfigIgnores:
@@ -108,7 +110,7 @@ def config_ignores(config: Config, root: str) -> ConfigIgnores:
             return spec is None or bool(spec.match_file(os.path.normpath(prefix + path).replace(os.sep, "/")))
 
         found.append((entry, matches))
-    return ConfigIgnores(tuple(found))
+    return ConfigIgnores(tuple(found), config.root or root)
 
 
 def _of_paths(config: Config) -> Iterator[IgnoreEntry]:
@@ -135,12 +137,19 @@ def suppress_by_config(
                 continue
             used.add(number)
             if finding.suppressed is None:
-                finding = replace(
-                    finding, suppressed=Suppression("config", f"{entry.reason} ({entry.place})".strip(" ()"))
-                )
+                stands = f" ({_shown(entry.place, ignores.root)})" if entry.place else ""
+                finding = replace(finding, suppressed=Suppression("config", entry.reason + stands))
         marked.append(finding)
     unused = [entry for number, (entry, _) in enumerate(ignores.entries) if number not in used and entry.place]
     return marked, unused, list(expired.values())
+
+
+def _shown(place: str, root: str) -> str:
+    """`path:line` with the path as seen from the configuration's folder: the same on every machine."""
+    path, _, line = place.rpartition(":")
+    if not os.path.isabs(path):
+        return place
+    return f"{os.path.relpath(path, root).replace(os.sep, '/')}:{line}"
 
 
 def _covers(ignore: Ignore, finding: Finding) -> bool:

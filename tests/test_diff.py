@@ -216,3 +216,103 @@ def test_the_report_ends_with_the_gate(tmp_path: Path, form: str) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert "auditor gate http://HOST:31000" in done.stdout
     assert "--mem-fraction-static: 0.9 -> 0.8".replace("->", "-&gt;" if form == "markdown" else "->") in done.stdout
+
+
+OLD = {"deploy/compose.yaml": "services:\n  a:\n    image: lmsysorg/sglang:v0.5.19\n"}
+SAFE = {"deploy/compose.yaml": "services:\n  a:\n    image: lmsysorg/sglang:v0.5.22\n"}
+REASONED = '[[ignores]]\nrule = "sglang-vulnerable-image"\nreason = "one tenant"\n'
+BY_PATH = '[[path]]\nmatch = "deploy/"\nignore = ["sglang-vulnerable-image"]\n'
+
+
+@pytest.mark.parametrize(
+    ("settings", "by", "excused"),
+    [
+        ('exclude = ["deploy/"]\n', "the configuration excludes the file", False),
+        ('ignore = ["sglang-vulnerable-image"]\n', "the configuration leaves the rule out", False),
+        (BY_PATH, "the configuration ignores it: ignored for `deploy/`", False),
+        (REASONED, "the configuration ignores it: one tenant (auditor.toml:1)", True),
+    ],
+)
+@pytest.mark.parametrize("exposed_before", [True, False])
+def test_what_a_new_configuration_hides_is_shown_and_no_repair(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: str, by: str, excused: bool, exposed_before: bool
+) -> None:
+    commit(tmp_path, OLD if exposed_before else SAFE)
+    commit(tmp_path, {**OLD, "auditor.toml": settings})
+    code, document = diff(tmp_path, capsys, "HEAD~1")
+    assert [(item["finding"]["rule"], item["by"], item["excused"]) for item in document["hidden"]] == [
+        ("sglang-vulnerable-image", by, excused)
+    ]
+    assert (document["opened"], document["closed"]) == ([], [])
+    assert code == (1 if not exposed_before and not excused else 0)
+    assert [change["state"] for change in document["changes"]] == ([] if exposed_before else ["changed"])
+
+
+def test_a_comment_that_silences_a_finding_is_shown_and_no_repair(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    comment = " # auditor: ignore[sglang-vulnerable-image] one tenant\n"
+    commit(tmp_path, OLD)
+    commit(tmp_path, {"deploy/compose.yaml": OLD["deploy/compose.yaml"].rstrip() + comment})
+    code, document = diff(tmp_path, capsys, "HEAD~1")
+    assert (code, document["closed"], [item["by"] for item in document["hidden"]]) == (
+        0,
+        [],
+        ["ignored in place: one tenant"],
+    )
+    git(tmp_path, "mv", "deploy", "run")
+    commit(tmp_path, {})
+    code, document = diff(tmp_path, capsys, "HEAD~1")
+    assert (code, document["hidden"]) == (0, [])  # silenced before, and only moved
+
+
+def test_what_only_a_new_configuration_shows_did_not_get_worse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(tmp_path, {**OLD, "auditor.toml": 'exclude = ["deploy/"]\n'})
+    commit(tmp_path, {"auditor.toml": "\n"})
+    code, document = diff(tmp_path, capsys, "HEAD~1")
+    assert (code, document["opened"], [finding["rule"] for finding in document["uncovered"]]) == (
+        0,
+        [],
+        ["sglang-vulnerable-image"],
+    )
+
+
+def test_another_accelerator_in_the_configuration_moves_the_pool(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    launch = LAUNCH.format(fraction="0.9")
+    commit(
+        tmp_path,
+        {"serve.sh": launch, "conf/base.toml": 'gpu = "B300"\n', "auditor.toml": 'extends = ["conf/base.toml"]\n'},
+    )
+    commit(tmp_path, {"conf/base.toml": 'gpu = "H200"\n'})
+    lay({"conf/base.toml": 'gpu = "B300"\n'}, tmp_path)  # the work tree does not count
+    code, document = diff(tmp_path, capsys, "HEAD~1")
+    [change] = document["changes"]
+    assert change["settings"] == [{"name": "GPU", "before": "B300", "after": "H200"}]
+    assert (code, bool(document["worse"])) == (1, True)
+
+
+def test_a_wrong_configuration_of_a_revision_names_the_revision(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = commit(tmp_path, {"auditor.toml": "gpo = 1\n"})
+    commit(tmp_path, {"auditor.toml": "\n"})
+    code, document = diff(tmp_path, capsys, "HEAD~1")
+    assert (code, f"at {first[:12]}: " in document["stderr"], "did you mean `gpu`" in document["stderr"]) == (
+        2,
+        True,
+        True,
+    )
+
+
+def test_the_configuration_of_a_folder_is_that_of_its_revision(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(tmp_path, {**OLD, "deploy/auditor.toml": 'exclude = ["compose.yaml"]\n', "auditor.toml": "gpo = 1\n"})
+    commit(tmp_path, {"README.md": "words\n"})
+    (tmp_path / "deploy" / "auditor.toml").unlink()
+    code = main(["diff", "HEAD~1", "--repository", str(tmp_path / "deploy")])
+    assert (code, capsys.readouterr().err) == (0, "")

@@ -52,8 +52,12 @@ def jobs_of(options: argparse.Namespace) -> int:
 
 
 def config_of(options: argparse.Namespace) -> Config:
-    """The configuration with what the command line adds and overrides."""
-    config = _file_config(options)
+    """The configuration of what is scanned, with what the command line adds and overrides."""
+    return with_options(_file_config(options), options)
+
+
+def with_options(config: Config, options: argparse.Namespace) -> Config:
+    """A configuration with what the command line says put over it. Raises `UsageError`."""
     changes: dict[str, object] = {}
     for name in ("select", "ignore"):
         words = [word.strip() for value in getattr(options, name) or () for word in value.split(",")]

@@ -6,15 +6,17 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from auditor.commands.common import FAIL_ON, add_output, config_of, document_stream
+from auditor.commands.common import FAIL_ON, add_output, document_stream, with_options
+from auditor.config import Config, load_config
 from auditor.errors import UsageError
+from auditor.revision_config import committed_config, judged_by, judgement
 
 if TYPE_CHECKING:
-    from auditor.config import Config
+    from auditor.hidden import Compared
     from auditor.model.findings import ScanResult
     from auditor.model.rules import Rule
     from auditor.revisions import Repository
@@ -43,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--select", action="append", metavar="RULE,...", help="judge by these rules only")
     parser.add_argument("--ignore", action="append", metavar="RULE,...", help="judge by all rules but these")
-    parser.add_argument("--config", metavar="FILE", help="the configuration; by default that of the repository")
+    parser.add_argument(
+        "--config", metavar="FILE", help="the configuration of both sides; by default each revision's own"
+    )
     add_output(parser, ("terminal", "json", "markdown"))
 
 
@@ -55,21 +59,79 @@ def run(options: argparse.Namespace) -> int:
 
     repository = open_repository(options.repository)
     base, head = _ends(repository, options.base, options.head)
-    options.paths = [options.repository]
-    config = config_of(options)
     with tempfile.TemporaryDirectory(prefix="auditor-diff-") as work:
-        results = []
+        sides = []
         for name, commit in (("base", base), ("head", head)):
             folder = Path(work, name)
             folder.mkdir()
-            results.append(_audit(repository, commit, folder, config))
-    changes = changes_between(results[0], results[1], base, head, options.worse_from)
+            sides.append(_side(repository, commit, folder, options))
+        compared = _compared(sides[0], sides[1])
+    changes = changes_between(compared, base, head, options.worse_from)
     writers = {"terminal": report.write_terminal, "json": report.write_json, "markdown": report.write_markdown}
     with document_stream(options.output) as stream:
         writers[options.format](changes, stream)
-    if any(problem.kind == "internal" for result in results for problem in result.problems):
+    if any(problem.kind == "internal" for result in (compared.old, compared.new) for problem in result.problems):
         return 2
     return 1 if changes.worse else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One revision: where its files were put, and what its own configuration says."""
+
+    folder: Path
+    config: Config  # its `root` is relative to the top of the tree
+
+
+def _side(repository: Repository, commit: str, folder: Path, options: argparse.Namespace) -> _Side:
+    """The files of one revision that readers may want, in a folder of their own, and the configuration of that
+    revision: a change of the configuration is a change of the tree."""
+    from auditor.reading import index
+    from auditor.rulebook import load_rules
+    from auditor.scan import ScanRequest, chosen_rules
+
+    top = repository.top() or os.path.abspath(options.repository)
+    if options.config is None:
+        found = committed_config(repository, commit, top, options.repository)
+    else:
+        found = load_config(options.config)
+    config = with_options(found, options)
+    config = _from_top(config, os.path.realpath(top))
+    judged = {rule.id for rule in chosen_rules(ScanRequest(config=config)) if rule.family in FAMILIES}
+    names = index()
+    repository.export(commit, folder, lambda path: bool(names.readers(path)), _keep(load_rules()))
+    left_out = tuple(rule.id for rule in load_rules() if rule.id not in judged)
+    return _Side(folder, replace(config, select=(), ignore=left_out))
+
+
+def _from_top(config: Config, top: str) -> Config:
+    """The configuration with its places counted from the top of the tree, which stands elsewhere for the audit."""
+    if config.root is None:
+        return config
+    ignores = []
+    for entry in config.ignores:
+        file, _, line = entry.place.rpartition(":")
+        ignores.append(replace(entry, place=f"{os.path.relpath(os.path.realpath(file), top)}:{line}"))
+    return replace(config, root=os.path.relpath(os.path.realpath(config.root), top), ignores=tuple(ignores))
+
+
+def _compared(base: _Side, head: _Side) -> Compared:
+    """Both audits; where the configurations judge differently, also each tree as the other one would judge it."""
+    from auditor.hidden import Compared
+    from auditor.rulebook import load_rules
+
+    if all(len(side.config.ignore) == len(load_rules()) for side in (base, head)):
+        raise UsageError(f"no rule of the families {' and '.join(FAMILIES)} is left to judge by")
+    old, new = _audit(base, base.config), _audit(head, head.config)
+    if judgement(base.config) == judgement(head.config):
+        return Compared(old, new, old, new, head.config)
+    return Compared(
+        old,
+        new,
+        _audit(base, judged_by(base.config, head.config)),
+        _audit(head, judged_by(head.config, base.config)),
+        head.config,
+    )
 
 
 def _ends(repository: Repository, base: str, head: str | None) -> tuple[str, str]:
@@ -86,31 +148,16 @@ def _ends(repository: Repository, base: str, head: str | None) -> tuple[str, str
     return repository.commit(base), repository.commit(head or "HEAD")
 
 
-def _audit(repository: Repository, commit: str, folder: Path, config: Config) -> ScanResult:
-    """The audit of one revision, in a folder of its own that holds the files which readers may want."""
-    from auditor.reading import index
-    from auditor.scan import ScanRequest, chosen_rules, scan
+def _audit(side: _Side, config: Config) -> ScanResult:
+    """The audit of one revision, under its own configuration or another one, whose patterns are relative to `root`."""
+    from auditor.scan import ScanRequest, scan
 
-    rules = chosen_rules(ScanRequest(config=config))
-    judged = tuple(rule.id for rule in rules if rule.family in FAMILIES)
-    if not judged:
-        raise UsageError(f"no rule of the families {' and '.join(FAMILIES)} is left to judge by")
-    names = index()
-    repository.export(commit, folder, lambda path: bool(names.readers(path)), _keep(rules))
-    top = repository.top()
-    root = getattr(config, "root", None)
-    if root is not None and top is not None:
-        # patterns of the configuration are relative to its folder; that folder is now below the exported tree
-        config = _moved(config, str(folder / os.path.relpath(root, top)))
-    result = scan(ScanRequest((str(folder),), replace(config, select=judged, ignore=())))
+    if config.root is not None:
+        config = replace(config, root=str(side.folder / config.root))
+    result = scan(ScanRequest((str(side.folder),), config))
     for finding in result.findings:
         result.sources[finding.span.path]  # read while the folder is there
     return result
-
-
-def _moved(config: Config, root: str) -> Config:
-    changes: dict[str, Any] = {"root": root}
-    return replace(config, **changes)
 
 
 def _keep(rules: tuple[Rule, ...]) -> Callable[[str, bytes], bool]:

@@ -8,6 +8,7 @@ from typing import TextIO
 
 from auditor.capacity.of_launch import LaunchPool
 from auditor.changes import Change, Changes, Setting
+from auditor.model.findings import Finding
 from auditor.report.json_document import finding_json, place
 from auditor.report.markdown import escaped
 
@@ -18,7 +19,7 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 def write_terminal(changes: Changes, stream: TextIO) -> None:
     """One block for each change, what it opens and closes, and the command that runs the gate again."""
     stream.write(f"{changes.base[:12]} -> {changes.head[:12]}\n")
-    if not changes.changes and not changes.opened and not changes.closed:
+    if _nothing(changes):
         stream.write("nothing that moves the KV pool or the engine's version\n")
         return
     for change in changes.changes:
@@ -30,13 +31,15 @@ def write_terminal(changes: Changes, stream: TextIO) -> None:
             stream.write(f"    {setting.name}: {_shift(setting)}\n")
         for line in _outcome(change):
             stream.write(f"    {line}\n")
-    for heading, findings in (("Opened", changes.opened), ("Closed", changes.closed)):
+    for heading, findings in _sections(changes):
         if findings:
             stream.write(f"\n{heading}:\n")
-        for finding in findings:
+        for finding, why in findings:
             start = finding.span.start
             where = f"{finding.span.path}:{start.line}:{start.column}"
             stream.write(f"  {where} {finding.level} [{finding.rule}] {finding.message}\n")
+            if why:
+                stream.write(f"    {why}\n")
     commands = gate_commands(changes)
     if commands:
         stream.write("\nA capacity change is a security change. Run the gate again once it is deployed:\n")
@@ -53,7 +56,7 @@ def write_terminal(changes: Changes, stream: TextIO) -> None:
 def write_markdown(changes: Changes, stream: TextIO) -> None:
     """The same for the summary of a job or the comment of a pull request."""
     stream.write(f"### KV pool and engine version: `{changes.base[:12]}` to `{changes.head[:12]}`\n\n")
-    if not changes.changes and not changes.opened and not changes.closed:
+    if _nothing(changes):
         stream.write("Nothing that moves the KV pool or the engine's version.\n")
         return
     stream.write("**Exposure got worse.**\n\n" if changes.worse else "Exposure did not get worse.\n\n")
@@ -70,17 +73,32 @@ def write_markdown(changes: Changes, stream: TextIO) -> None:
         stream.write(
             f"| {change.state} | {where} | {escaped(what)} | {moved} | {escaped(before)} | {escaped(after)} |\n"
         )
-    for heading, findings in (("Opened", changes.opened), ("Closed", changes.closed)):
+    for heading, findings in _sections(changes):
         if findings:
             stream.write(f"\n**{heading}**\n\n")
-        for finding in findings:
+        for finding, why in findings:
             where = f"`{finding.span.path}:{finding.span.start.line}`"
-            stream.write(f"- {where} {finding.level} `{finding.rule}`: {escaped(finding.message)}\n")
+            more = f" ({escaped(why)})" if why else ""
+            stream.write(f"- {where} {finding.level} `{finding.rule}`: {escaped(finding.message)}{more}\n")
     commands = gate_commands(changes)
     if commands:
         stream.write("\nA capacity change is a security change. Run the gate again once it is deployed:\n\n```\n")
         stream.writelines(f"{command}\n" for command in commands)
         stream.write("```\n")
+
+
+def _nothing(changes: Changes) -> bool:
+    return not any((changes.changes, changes.opened, changes.closed, changes.hidden, changes.uncovered))
+
+
+def _sections(changes: Changes) -> tuple[tuple[str, list[tuple[Finding, str]]], ...]:
+    """The lists of findings under their headings, each finding with what else is to say of it."""
+    return (
+        ("Opened", [(finding, "") for finding in changes.opened]),
+        ("Closed", [(finding, "") for finding in changes.closed]),
+        ("Still there, and no longer shown", [(item.finding, item.by) for item in changes.hidden]),
+        ("There before, and shown by the new configuration", [(finding, "") for finding in changes.uncovered]),
+    )
 
 
 def write_json(changes: Changes, stream: TextIO) -> None:
@@ -92,6 +110,10 @@ def write_json(changes: Changes, stream: TextIO) -> None:
         "changes": [_change_json(change) for change in changes.changes],
         "opened": [finding_json(finding) for finding in changes.opened],
         "closed": [finding_json(finding) for finding in changes.closed],
+        "hidden": [
+            {"by": item.by, "excused": item.excused, "finding": finding_json(item.finding)} for item in changes.hidden
+        ],
+        "uncovered": [finding_json(finding) for finding in changes.uncovered],
         "gate": gate_commands(changes),
         "worse": list(changes.worse),
         "unread": list(changes.unread),
