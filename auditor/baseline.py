@@ -8,6 +8,7 @@ a run share one.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,9 @@ from auditor.model.findings import Finding, Suppression
 from auditor.own_documents import BASELINE_HEAD
 from auditor.whole_file import whole_file
 
+VERSION = 1
+_VERSION = re.compile(r"# auditor baseline, version (\d{1,9})\b")
+_MERGE = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 HEAD = BASELINE_HEAD + "; one finding a line, sorted; merge as text, remove lines by hand"
 
 
@@ -40,8 +44,18 @@ def read_baseline(path: str) -> list[Entry]:
         raise ConfigError(f"cannot read the baseline `{path}`: not UTF-8 text") from None
     entries = []
     for number, line in enumerate(lines, 1):
+        version = _VERSION.match(line)
+        if version is not None and int(version[1]) > VERSION:
+            raise ConfigError(
+                f"{path}:{number}: a baseline of version {version[1]}, and this auditor reads version {VERSION}; "
+                "upgrade it, or write the baseline anew with --write-baseline"
+            )
         if not line.strip() or line.startswith("#"):
             continue
+        if line.startswith(_MERGE):
+            raise ConfigError(
+                f"{path}:{number}: a merge that was not finished; keep the lines of both sides and remove the marks"
+            )
         try:
             item = json.loads(line)
             entries.append(Entry(str(item["fingerprint"]), str(item["rule"]), str(item["path"]), number))

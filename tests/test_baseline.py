@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from auditor.cli import main
-from tests.trees import lay, scan_tree
+from tests.trees import git, lay, scan_tree
 
 
 @pytest.fixture
@@ -63,12 +64,58 @@ def test_the_file_is_sorted_lines_that_merge_as_text(tree: Path, capsys: pytest.
     assert (tree / "base.txt").read_text(encoding="utf-8").splitlines() == lines
 
 
+def test_the_configuration_may_name_the_baseline(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tree / "conf").mkdir()
+    document(capsys, "--write-baseline", "conf/base.txt")
+    lay({"conf/auditor.toml": 'baseline = "base.txt"\n', "auditor.toml": 'extends = ["conf/auditor.toml"]\n'}, tree)
+    code, found = document(capsys)
+    assert (code, fresh(found)) == (0, [])
+    lay({"x/requirements.txt": "sglang==0.5.19\n"}, tree)
+    code, found = document(capsys)
+    assert (code, fresh(found)) == (1, [("x/requirements.txt", 1)])
+    code, found = document(capsys, "--baseline", "/dev/null")  # the command line is nearer
+    assert (code, len(fresh(found))) == (1, 3)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_two_branches_baselines_merge_as_text(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def add(name: str) -> None:
+        lay({name: "sglang==0.5.19\n"}, tree)
+        assert main(["scan", ".", "--baseline", "base.txt", "--write-baseline", "base.txt"]) == 0
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", name)
+
+    git(tree, "init", "-q")
+    add("m/requirements.txt")
+    git(tree, "checkout", "-qb", "one")
+    add("a/requirements.txt")
+    git(tree, "checkout", "-q", "main")
+    add("z/requirements.txt")
+    git(tree, "merge", "-q", "one", "-m", "both")
+    capsys.readouterr()
+    code, found = document(capsys, "--baseline", "base.txt")
+    assert (code, fresh(found), found["summary"].get("notes", [])) == (0, [], [])
+    # where both branches write at one place of the file, git keeps both with its `union` driver
+    lay({".gitattributes": "base.txt merge=union\n"}, tree)
+    add("p/requirements.txt")
+    git(tree, "checkout", "-qb", "two")
+    add("q/requirements.txt")
+    git(tree, "checkout", "-q", "main")
+    add("r/requirements.txt")
+    git(tree, "merge", "-q", "two", "-m", "both")
+    capsys.readouterr()
+    code, found = document(capsys, "--baseline", "base.txt")
+    assert (code, fresh(found), found["summary"].get("notes", [])) == (0, [], [])
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         (None, "cannot read the baseline `base.txt`: No such file"),
         ("{}\n", "base.txt:1: not an entry"),
         ("<<<<\n", "base.txt:1:"),
+        ("# auditor baseline, version 2; x\n", "base.txt:1: a baseline of version 2, and this auditor reads version 1"),
+        ("<<<<<<< HEAD\n{}\n", "base.txt:1: a merge that was not finished; keep the lines of both sides"),
     ],
 )
 def test_a_baseline_that_cannot_be_read_is_exit_2(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from auditor.cli import main
-from tests.trees import ROOT, lay
+from tests.trees import ROOT, git, lay
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 LAUNCH = (
@@ -22,33 +22,6 @@ LAUNCH = (
     "--tp-size 8 --mem-fraction-static {fraction} --kv-cache-dtype fp8_e4m3 --port 31000\n"
 )
 UNIT = "services:\n  glm:\n    image: lmsysorg/sglang:{tag}\n    command: {command}"
-
-
-def git(root: Path, *arguments: str) -> str:
-    identity = {
-        "GIT_AUTHOR_NAME": "a",
-        "GIT_AUTHOR_EMAIL": "a@b.c",
-        "GIT_COMMITTER_NAME": "a",
-        "GIT_COMMITTER_EMAIL": "a@b.c",
-    }
-    done = subprocess.run(
-        [
-            "git",
-            "-c",
-            "init.defaultBranch=main",
-            "-c",
-            "commit.gpgsign=false",
-            "-c",
-            "protocol.file.allow=always",
-            *arguments,
-        ],
-        cwd=root,
-        env={**os.environ, **identity, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.strip()
 
 
 def commit(root: Path, files: Mapping[str, str]) -> str:

@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     if (options.fix or options.diff) and options.write_baseline:
         raise UsageError("--write-baseline keeps findings and --fix takes them away: one at a time")
     config = config_of(options)
+    options.baseline = options.baseline or config.baseline
     entries = _baseline(options)
     result = scan(ScanRequest(tuple(options.paths) or (".",), config, jobs_of(options)))
     if options.write_baseline:
