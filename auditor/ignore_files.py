@@ -12,6 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from auditor.git_index import common_folder, git_folder
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
@@ -113,7 +115,9 @@ def ignores_above(root: str, top: str | None) -> Ignores:
     ignores = Ignores()
     if top is None:
         return ignores
-    ignores = ignores.with_file(os.path.join(top, ".git", "info", "exclude"))
+    git = git_folder(top)
+    if git is not None:
+        ignores = ignores.with_file(os.path.join(common_folder(git), "info", "exclude"))
     if root == top:
         return ignores
     folder = top

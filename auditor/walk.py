@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from auditor.errors import UsageError
+from auditor.git_index import Tracked
 from auditor.ignore_files import NAME, Ignores, ignores_above
 
 if TYPE_CHECKING:
@@ -193,7 +194,8 @@ def walk(
     for path in paths:
         full = os.path.abspath(path)
         if os.path.isdir(full):
-            for entry in _files(full, ignores_above(full, git_top(full)), submodules, left_out):
+            top = git_top(full)
+            for entry in _files(full, ignores_above(full, top), Tracked(top), submodules, left_out):
                 walked.files += 1
                 if entry in seen:
                     continue
@@ -225,14 +227,14 @@ def _relative(full: str, root: str) -> str:
     return os.path.relpath(full, root).replace(os.sep, "/")
 
 
-def _files(folder: str, ignores: Ignores, submodules: bool, left_out: list[str]) -> Iterator[str]:
-    """Regular files below a folder that git would not ignore, in no order.
+def _files(folder: str, ignores: Ignores, tracked: Tracked, submodules: bool, left_out: list[str]) -> Iterator[str]:
+    """Regular files below a folder that are tracked or that git would not ignore, in no order.
 
     An explicit stack: trees can be deeper than recursion.
     """
-    stack = [(folder, ignores)]
+    stack = [(folder, ignores, tracked, False)]
     while stack:
-        here, ignores = stack.pop()
+        here, ignores, tracked, only_tracked = stack.pop()
         try:
             with os.scandir(here) as scan:
                 entries = {entry.name: entry for entry in scan}
@@ -241,16 +243,23 @@ def _files(folder: str, ignores: Ignores, submodules: bool, left_out: list[str])
         if here != folder:
             if "pyvenv.cfg" in entries and entries["pyvenv.cfg"].is_file():
                 continue
-            if not submodules and ".git" in entries and entries[".git"].is_file():
-                left_out.append(here)
-                continue
+            if ".git" in entries:
+                if not submodules and entries[".git"].is_file():
+                    left_out.append(here)
+                    continue
+                tracked = Tracked(here)
         if NAME in entries:
             ignores = ignores.with_file(entries[NAME].path)
         for entry in entries.values():
             if entry.is_symlink():
                 continue  # a link inside the tree leads to a file that is read anyway, or out of it
             if entry.is_dir():
-                if entry.name not in INSTALLED and not ignores.ignored(entry.name, True):
-                    stack.append((entry.path, ignores.below(entry.name)))
-            elif entry.is_file() and not ignores.ignored(entry.name, False):
+                if entry.name in INSTALLED:
+                    continue
+                ignored = only_tracked or ignores.ignored(entry.name, True)
+                if not ignored or tracked.holds_below(entry.path):
+                    stack.append((entry.path, ignores.below(entry.name), tracked, ignored))
+            elif entry.is_file() and (
+                not (only_tracked or ignores.ignored(entry.name, False)) or tracked.holds(entry.path)
+            ):
                 yield entry.path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from auditor.errors import UsageError
 from auditor.ignore_files import IgnoreFile
 from auditor.readers import READERS, Reader
 from auditor.walk import NameIndex, walk
-from tests.trees import lay
+from tests.trees import git, lay
 
 TEXT = Reader(
     "text", "none", ("*.txt", "dockerfile", "deploy/*.conf", "dockerfile.*"), "", "", "", excludes=("skip*.txt",)
@@ -157,3 +158,47 @@ def test_a_path_that_no_name_of_an_ignore_file_touches_is_one_that_it_does_not_s
     file = IgnoreFile(lines)
     if not any(map(file.touches, names)):
         assert file.verdict("/".join(names) + ("/" if folder else "")) is None
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ["init -q"],
+        ["init -q --object-format=sha256"],
+        ["init -q", "config index.version 4"],
+        ["init -q", "config core.splitIndex true"],
+    ],
+    ids=["version 2", "sha256", "version 4", "split"],
+)
+def test_a_tracked_file_is_audited_although_an_ignore_pattern_names_it(tmp_path: Path, steps: list[str]) -> None:
+    for step in steps:
+        git(tmp_path, *step.split())
+    ignored = {
+        "out/deep/a.txt": "",
+        "out/deep/untracked.txt": "",
+        "out/other/c.txt": "",
+        "local.txt": "",
+        "untracked.txt": "",
+        "x/ä ö.txt": "",
+        "node_modules/g.txt": "",
+    }
+    many = {f"many/{number:03}/a-rather-long-name-{number}.txt": "" for number in range(200)}
+    lay({".gitignore": "out/\nlocal.txt\nuntracked.txt\nx/*\nmany/\n", "b.txt": "", **ignored, **many}, tmp_path)
+    tracked = ["b.txt", "local.txt", "out/deep/a.txt", "x/ä ö.txt", *sorted(many)]
+    git(tmp_path, "add", "-f", "--", *tracked, "node_modules/g.txt")
+    git(tmp_path, "commit", "-qm", "one")
+    git(tmp_path, "rm", "-q", "--cached", "many/000/a-rather-long-name-0.txt")
+    expected = [name for name in tracked if name != "many/000/a-rather-long-name-0.txt" or "splitIndex" in steps[-1]]
+    assert paths(tmp_path) == sorted(expected)
+    assert paths(tmp_path, str(tmp_path / "out")) == ["deep/a.txt"]
+    if steps[-1].startswith("init"):
+        git(tmp_path, "worktree", "add", "-q", str(tmp_path / "out" / "tree"), "HEAD")
+        assert paths(tmp_path, str(tmp_path / "out" / "tree")) == sorted(tracked)
+
+
+def test_an_index_that_is_none_tracks_nothing(tmp_path: Path) -> None:
+    lay({".gitignore": "a.txt\n", "a.txt": "", "b.txt": ""}, tmp_path)
+    for content in (b"", b"DIRC", b"DIRC\0\0\0\2\0\0\xff\xff", b"DIRC\0\0\0\4\0\0\0\1" + b"\x40" * 70, b"x" * 100):
+        lay({".git/index": content}, tmp_path)
+        assert paths(tmp_path) == ["b.txt"]
