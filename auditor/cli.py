@@ -121,6 +121,9 @@ def _top(arguments: Sequence[str]) -> int:
 
 
 def _complain(line: str) -> None:
+    from auditor.visible import visible
+
+    line = visible(line)
     sys.stderr.write(
         line.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8") + "\n"
     )

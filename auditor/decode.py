@@ -15,15 +15,36 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_LATIN = 0.5  # the share of characters below U+0100 from which unmarked bytes are taken for UTF-16: texts, not numbers
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
 
 
 def mark_of(data: bytes) -> tuple[bytes, str] | None:
-    """The byte-order mark at the start of the bytes and its encoding."""
+    """The byte-order mark at the start of the bytes and its encoding; an empty mark where the bytes have none and NUL
+    bytes in every second place, or in three of four, show that they are UTF-16 or UTF-32 all the same."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return mark, encoding
+    probe = data[:BINARY_PROBE_BYTES]
+    if b"\0" not in probe or len(data) % 2:
+        return None
+    for width, encodings in ((4, ("utf-32-be", "utf-32-le")), (2, ("utf-16-be", "utf-16-le"))):
+        units = len(probe) // width
+        if len(data) % width or not units:
+            continue
+        for encoding, text in zip(encodings, (width - 1, 0), strict=True):
+            lanes = [probe[lane::width].count(0) for lane in range(width)]
+            if lanes[text] == 0 and all(count >= units * _LATIN for lane, count in enumerate(lanes) if lane != text):
+                return b"", encoding
     return None
+
+
+def utf8_of(data: bytes) -> bytes:
+    """The bytes in which byte strings are looked for: the file's own, those of wide encodings as UTF-8."""
+    marked = mark_of(data)
+    if marked is None or marked[1] == "utf-8":
+        return data
+    return data[len(marked[0]) :].decode(marked[1], "replace").encode("utf-8", "replace")
 
 
 def is_binary(data: bytes) -> bool:

@@ -12,9 +12,18 @@ word that some rule watches (a reader that defines values for others reads alway
 what two of them say of one place counts once.
 """
 
-TAIL = """## How texts are read
+TAIL = """## Which files are looked at
 
-- A byte-order mark decides first, then a coding comment, then UTF-8; what is neither is read byte by byte, and said so.
+- Below a folder: every file that git tracks or would not ignore; a tracked file counts although a pattern of
+  `.gitignore` names it. A file given by name is always looked at.
+- Installed and generated trees are left out by name (`.git`, `.venv`, `node_modules`, `site-packages`, `__pycache__`,
+  caches); links are not followed unless they are named; submodules are left out, and said so, without `--submodules`.
+- Baselines, reports of `auditor` and SARIF logs report on a tree and are no part of it.
+
+## How texts are read
+
+- A byte-order mark decides first (UTF-16 and UTF-32 are known without one too), then a coding comment, then UTF-8; what
+  is neither is read byte by byte, and said so.
 - CRLF, LF and CR end lines. Lines and columns count characters from 1.
 - A file larger than {limit} MiB, one that is not text, or one that names the engine and is broken is listed under
   `unread`; it is never left out in silence.

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from auditor import __version__
-from auditor.limits import MAX_FILE_BYTES
+from auditor.limits import BINARY_PROBE_BYTES, MAX_FILE_BYTES
 
 CONFIG_NAMES = ("auditor.toml", "pyproject.toml")
 MARKER = b"auditor:"
@@ -43,7 +43,7 @@ def answer(arguments: Sequence[str]) -> str | None:
                 data = stream.read()
         except OSError:
             return None
-        if data[:2] in (b"\xff\xfe", b"\xfe\xff") or data[:4] in (b"\x00\x00\xfe\xff",):
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data[:BINARY_PROBE_BYTES]:
             return None
         low = data.lower()
         wanted = [*watched["needles"], MARKER.decode()]

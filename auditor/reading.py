@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from auditor.decode import decode, is_binary, mark_of
+from auditor.decode import decode, is_binary, utf8_of
 from auditor.errors import ReadError
 from auditor.limits import MAX_CODE_BYTES, MAX_FILE_BYTES
 from auditor.model.facts import CodeModule, Fact, PackageReference
@@ -79,9 +79,8 @@ def read_file(candidate: Candidate, plan: Plan, index: NameIndex) -> FileResult:
     except OSError as error:
         result.problems.append(Problem(candidate.path, f"cannot be read: {error.strerror or error}", "unread"))
         return result
-    low = data.lower()
-    if mark_of(data) and b"\0" in data[:64]:
-        low = decode(candidate.path, data)[0].text.lower().encode("utf-8", "replace")
+    plain = utf8_of(data)
+    low = plain.lower()
     found = {needle for needle in _searched(readers, plan.needles) if needle in low}
     evidence = not found.isdisjoint(plan.needles)
     if len(data) > MAX_FILE_BYTES:
@@ -95,7 +94,7 @@ def read_file(candidate: Candidate, plan: Plan, index: NameIndex) -> FileResult:
         if (evidence if reader.needles is None else not reader.needles or not found.isdisjoint(reader.needles))
     ]
     code_needles = dict(plan.code_needles).get(language, ())
-    code = bool(code_needles) and any(needle in data for needle in code_needles)
+    code = bool(code_needles) and any(needle in plain for needle in code_needles)
     if candidate.explicit and not readers and not language and evidence and not is_report(data):
         result.problems.append(Problem(candidate.path, "no reader knows this kind of file", "unread", evidence=True))
     marked = _MARKED in found and MARKER in low and (bool(readers) or bool(language))

@@ -183,3 +183,24 @@ def test_two_reports_of_one_tree_are_the_same_bytes(name: str) -> None:
 def test_the_steps_of_a_tree_are_seen(tmp_path: Path, files: dict[str, str], point: int, state: str) -> None:
     tree = lay({"requirements.txt": "sglang==0.5.22\n", **files}, tmp_path)
     assert states(scan_tree(tree))[point - 1] == state
+
+
+@pytest.mark.parametrize("name", ["terminal", "markdown", "github"])
+def test_control_characters_of_a_tree_reach_no_terminal_and_no_runner(tmp_path: Path, name: str) -> None:
+    files = {
+        "req\x1b[31m\n::error::x.txt": "sglang==0.5.19 # \x1b]0;title\x07 \x9b2J \u202e\n",
+        "::error::y.txt": "sglang==0.5.19\n",
+        "bad\r.json": '{"image": "lmsysorg/sglang:v0.5.19"',
+    }
+    text = report(scan_tree(lay(files, tmp_path)), name)
+    bad = "\x07\x9b\u202e\r" if name == "github" else "\x1b\x07\x9b\u202e\r"  # there a path has to stay what it is
+    assert [char for char in bad if char in text] == []
+    commands = [line for line in text.splitlines() if line.lstrip().startswith("::")]
+    assert all(line.startswith(("::error file=", "::notice file=")) for line in commands)
+    assert bool(commands) == (name == "github")
+
+
+def test_marks_stand_below_wide_characters(tmp_path: Path) -> None:
+    lay({"a.sh": "说明=x; pip install sglang==0.5.19\n"}, tmp_path)
+    lines = report(scan_tree(tmp_path), "terminal").splitlines()
+    assert lines[2:4] == ["    1 | 说明=x; pip install sglang==0.5.19", "      |                     ^^^^^^^^^^^^^^"]

@@ -22,6 +22,7 @@ from auditor.checks.code_shapes import (
     use_shape,
 )
 from auditor.checks.code_words import StateWords
+from auditor.decode import utf8_of
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
 
@@ -84,8 +85,9 @@ def _named_types(modules: Sequence[CodeModule], states: StateWords) -> tuple[set
     for module in modules:
         if not holds(shape, module):
             continue
-        found = {name.decode("ascii", "replace") for name in member.findall(module.source.data)}
-        for name, alias in _ALIAS.findall(module.source.data) if found else ():
+        text = utf8_of(module.source.data)
+        found = {name.decode("ascii", "replace") for name in member.findall(text)}
+        for name, alias in _ALIAS.findall(text) if found else ():
             if alias.decode() in found:
                 aliases[alias.decode()] = name.decode()
         names |= found

@@ -162,7 +162,7 @@ def _audit(side: _Side, config: Config) -> ScanResult:
 
 def _keep(rules: tuple[Rule, ...]) -> Callable[[str, bytes], bool]:
     """Whether a file says anything to one of its readers: the same needles as those of a scan."""
-    from auditor.decode import mark_of
+    from auditor.decode import utf8_of
     from auditor.reading import index
     from auditor.rulebook import load_rules
     from auditor.scan import plan_of
@@ -170,8 +170,8 @@ def _keep(rules: tuple[Rule, ...]) -> Callable[[str, bytes], bool]:
     watched, names = plan_of(rules, load_rules()).needles, index()
 
     def keep(path: str, data: bytes) -> bool:
-        low = data.lower()
-        if mark_of(data) or any(needle in low for needle in watched):
+        low = utf8_of(data).lower()
+        if any(needle in low for needle in watched):
             return True
         own = [reader.needles for reader in names.readers(path) if reader.needles is not None]
         return any(not needles or any(needle in low for needle in needles) for needles in own)

@@ -8,6 +8,7 @@ from typing import TextIO
 
 from auditor.commands.common import add_output, add_paths, config_of, document_stream, jobs_of
 from auditor.model.findings import JsonValue
+from auditor.visible import visible
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,12 +40,12 @@ def run(options: argparse.Namespace) -> int:
 def _lines(entries: list[dict[str, JsonValue]], unread: list[JsonValue], stream: TextIO, quiet: bool) -> None:
     for entry in entries:
         place = f"{entry['path']}:{entry['line']}:{entry['column']}"
-        stream.write(f"{place}: {_words(entry)}\n")
+        stream.write(visible(f"{place}: {_words(entry)}") + "\n")
     if unread and not quiet:
         stream.write("\n")
         for item in unread:
             if isinstance(item, dict):
-                stream.write(f"not read: {item['path']}: {item['reason']}\n")
+                stream.write(visible(f"not read: {item['path']}: {item['reason']}") + "\n")
     stream.write(f"{len(entries)} fact{'s' if len(entries) != 1 else ''}\n")
 
 

@@ -13,6 +13,7 @@ from auditor.commands.common import FAIL_ON, add_output, add_paths, config_of, d
 from auditor.errors import UsageError
 from auditor.model.findings import LEVELS, ScanResult
 from auditor.report import REPORTERS, ReportOptions
+from auditor.visible import visible
 
 MAX_NAMED = 10  # baseline entries that are named in one note
 
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         remember(plan.needles, dict(plan.code_needles))
     for problem in result.problems:
         if problem.kind == "internal":
-            sys.stderr.write(f"auditor: {problem.path}: {problem.reason}; please report this\n")
+            sys.stderr.write(visible(f"auditor: {problem.path}: {problem.reason}; please report this") + "\n")
     return exit_code(result, config.fail_on)
 
 
@@ -107,7 +108,7 @@ def _say_relock(result: ScanResult) -> None:
     from auditor.fixing import relock_commands
 
     for command in relock_commands(result):
-        sys.stderr.write(f"auditor: locks are not edited, they are made again: {command}\n")
+        sys.stderr.write(visible(f"auditor: locks are not edited, they are made again: {command}") + "\n")
 
 
 def _baseline(options: argparse.Namespace) -> list[Entry] | None:

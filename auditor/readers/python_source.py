@@ -15,6 +15,7 @@ from auditor.model.facts import Definition, Fact, Gpu, Hole, ImageReference, Unr
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.python_nodes import children_of, nodes_below
 from auditor.syntax.python_strings import Offsets, Resolver, mapped_of, pieces_of, word_of
+from auditor.syntax.python_tree import parse_python
 from auditor.syntax.requirement_lines import requirement_of_word
 from auditor.syntax.words import Word
 
@@ -73,13 +74,7 @@ class _Module:
 
 def read(source: SourceFile) -> Iterator[Fact]:
     """The facts of one module. Raises `ReadError` where Python cannot parse it."""
-    try:
-        tree = ast.parse(source.text)
-    except SyntaxError as error:
-        offset = source.offset(error.lineno or 1, error.offset or 1)
-        raise ReadError(f"not valid Python 3: {error.msg}", offset) from None
-    except (ValueError, MemoryError, RecursionError) as error:
-        raise ReadError(f"cannot be parsed as Python: {error}", limit=isinstance(error, RecursionError)) from None
+    tree = parse_python(source)
     nodes = nodes_below(tree.body)
     if not any(map(_speaks, nodes)):
         return

@@ -8,28 +8,15 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator
 
-from auditor.errors import ReadError
 from auditor.model.facts import Fact, Hole, PackageReference, Unresolved, Value
 from auditor.model.spans import SourceFile
+from auditor.syntax.python_tree import parse_python
 from auditor.syntax.requirement_lines import normalise, requirement_of_word
 from auditor.syntax.words import Word
 
 _SPEAKS = re.compile(r"requir|depend|deps|install", re.IGNORECASE)
-
-
-def parse_python(source: SourceFile) -> ast.Module:
-    """The syntax tree. Raises `ReadError` with the place of the first error."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source.text.replace("\0", " "))
-    except SyntaxError as error:
-        raise ReadError("not valid Python", source.offset(error.lineno or 1, error.offset or 1)) from None
-    except (ValueError, MemoryError):
-        raise ReadError("not readable as Python", 0) from None
 
 
 class _Places:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from io import StringIO
 from typing import TextIO
 
 from auditor.capacity.of_launch import LaunchPool
@@ -11,12 +12,20 @@ from auditor.changes import Change, Changes, Setting
 from auditor.model.findings import Finding
 from auditor.report.json_document import finding_json, place
 from auditor.report.markdown import escaped
+from auditor.visible import visible
 
 SCHEMA_VERSION = 1
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def write_terminal(changes: Changes, stream: TextIO) -> None:
+    """The comparison as lines for a terminal, whatever stands in the tree."""
+    draft = StringIO()
+    _write_lines(changes, draft)
+    stream.writelines(visible(line) + "\n" for line in draft.getvalue().split("\n")[:-1])
+
+
+def _write_lines(changes: Changes, stream: TextIO) -> None:
     """One block for each change, what it opens and closes, and the command that runs the gate again."""
     stream.write(f"{changes.base[:12]} -> {changes.head[:12]}\n")
     if _nothing(changes):

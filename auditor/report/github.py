@@ -12,6 +12,7 @@ from auditor.model.findings import LEVELS, Finding, ScanResult
 from auditor.report import ReportOptions
 from auditor.report.sarif import narrowed
 from auditor.report.terminal import summary
+from auditor.visible import visible
 
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 SHOWN = 10  # annotations of one level that GitHub keeps for one step
@@ -78,5 +79,5 @@ def escape_property(text: str) -> str:
 
 def plain(line: str) -> str:
     """A line of the log that the runner cannot take for a command, whatever stands in the tree."""
-    line = " ".join(line.splitlines()).replace("##[", "# #[")
+    line = visible(" ".join(line.splitlines())).replace("##[", "# #[")
     return f"- {line}" if line.lstrip().startswith("::") else line

@@ -11,6 +11,7 @@ from auditor.model.findings import LEVELS, Finding, ScanResult
 from auditor.model.spans import Span
 from auditor.report import ReportOptions
 from auditor.report.terminal import summary
+from auditor.visible import visible
 
 MAX_FINDINGS = 300  # a job's summary holds 1 MiB; with details a finding takes about 1 KiB
 MAX_POOLS = 50
@@ -163,7 +164,7 @@ def _checklist(result: ScanResult) -> Iterator[str]:
 
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is, inside of a table too; what stands in backquotes stays code."""
-    parts = " ".join(text.split()).split("`")
+    parts = visible(" ".join(text.split())).split("`")
     if len(parts) % 2 == 0:  # an odd number of backquotes: none is a pair
         parts = ["\\`".join(_marks(part) for part in parts)]
         return parts[0]
@@ -179,7 +180,7 @@ def _marks(text: str) -> str:
 def code(text: str, cell: bool = False) -> str:
     """An inline code span that holds any text: the fence is longer than the backquotes inside. In the cell of a table
     a bar is escaped even there."""
-    text = " ".join(text.split())
+    text = visible(" ".join(text.split()))
     if cell:
         text = text.replace("|", "\\|")
     fence = "`"

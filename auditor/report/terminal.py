@@ -11,6 +11,7 @@ from auditor.checklist import Point, checklist
 from auditor.model.findings import LEVELS, Finding, ScanResult
 from auditor.model.spans import SourceFile, Span
 from auditor.report import ReportOptions
+from auditor.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +34,7 @@ def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
     shown = result.findings if options.show_suppressed else result.active
     told: set[str] = set()  # what to do is said once: a fleet has the same finding in twenty manifests
     for path, group in groupby(shown, key=lambda finding: finding.span.path):
-        console.print(path, style="bold underline", markup=False, highlight=False)
+        console.print(visible(_not_a_command(path)), style="bold underline", markup=False, highlight=False)
         source = result.sources.get(path)
         for finding in group:
             _finding(console, finding, source, told)
@@ -42,13 +43,18 @@ def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
         console.print("Not read, or not wholly:", style="bold", highlight=False)
         for problem in result.problems:
             place = problem.path if problem.span is None else f"{problem.path}:{problem.span.start.line}"
-            console.print(f"  {place}: {problem.reason}", markup=False, highlight=False, soft_wrap=True)
+            console.print(visible(f"  {place}: {problem.reason}"), markup=False, highlight=False, soft_wrap=True)
         console.print()
     _checklist(console, points)
     worst = next((level for level in LEVELS if any(finding.level == level for finding in result.active)), None)
     console.print(
         summary(result), style=STYLES[worst] if worst else "green", markup=False, highlight=False, soft_wrap=True
     )
+
+
+def _not_a_command(path: str) -> str:
+    """The path so that a CI runner which reads the log cannot take it for a command of its own."""
+    return f"./{path}" if path.startswith(("::", "##[")) else path
 
 
 def _checklist(console: Console, points: Sequence[Point]) -> None:
@@ -60,7 +66,7 @@ def _checklist(console: Console, points: Sequence[Point]) -> None:
         line = Text(f"  {point.number} ")
         line.append(point.state, style=STATES[point.state])
         line.append(f": {point.title} ")
-        line.append(f"({point.reason}{places(point)})", style="dim")
+        line.append(visible(f"({point.reason}{places(point)})"), style="dim")
         console.print(line, soft_wrap=not console.is_terminal)
 
 
@@ -112,7 +118,7 @@ def summary(result: ScanResult) -> str:
     unread = len({problem.path for problem in result.problems})
     if unread:
         line += f"; {unread} not read, or not wholly"
-    return line + "".join(f"\n{note}" for note in result.stats.notes)
+    return line + "".join(f"\n{visible(note)}" for note in result.stats.notes)
 
 
 def _count(number: int, level: str) -> str:
@@ -127,19 +133,23 @@ def _finding(console: Console, finding: Finding, source: SourceFile | None, told
     word = finding.level if finding.suppressed is None else f"{finding.level}, suppressed"
     head.append(word, style=STYLES[finding.level])
     head.append(f" [{finding.rule}] ", style="dim")
-    head.append(finding.message)
+    head.append(visible(finding.message))
     console.print(head, soft_wrap=not console.is_terminal)
     if source is not None:
         for line in _marked(source, finding.span, console.width):
             console.print(line, no_wrap=True, overflow="crop", crop=False)
     for related in finding.related:
         place = f"{related.span.path}:{related.span.start.line}:{related.span.start.column}"
-        console.print(Text(f"       see {place}: {related.message}", style="dim"), soft_wrap=not console.is_terminal)
+        told_of = Text(visible(f"       see {place}: {related.message}"), style="dim")
+        console.print(told_of, soft_wrap=not console.is_terminal)
     if finding.suppressed is not None:
-        console.print(Text(f"       suppressed ({finding.suppressed.kind}): {finding.suppressed.reason}", style="dim"))
+        why = visible(f"       suppressed ({finding.suppressed.kind}): {finding.suppressed.reason}")
+        console.print(Text(why, style="dim"))
     elif finding.remedy and finding.remedy not in told:
         told.add(finding.remedy)
-        console.print(Text("       fix: " + " ".join(finding.remedy.split())), soft_wrap=not console.is_terminal)
+        console.print(
+            Text(visible("       fix: " + " ".join(finding.remedy.split()))), soft_wrap=not console.is_terminal
+        )
 
 
 def _marked(source: SourceFile, span: Span, width: int) -> Iterator[Text]:
@@ -159,6 +169,7 @@ def _marked(source: SourceFile, span: Span, width: int) -> Iterator[Text]:
 
 
 def _line(line: int, text: str, first: int, last: int, width: int) -> Iterator[Text]:
+    from rich.cells import cell_len
     from rich.text import Text
 
     gutter = f"{line:>5} | "
@@ -166,8 +177,9 @@ def _line(line: int, text: str, first: int, last: int, width: int) -> Iterator[T
     cut = 0
     if last > room:  # a long line is shown around its span, never cut through it where it fits
         cut = max(0, min(first - 10, last - room))
-    shown = text[cut : cut + max(room, min(last - first, MAX_MARKED))].replace("\t", " ")
+    shown = visible(text[cut : cut + max(room, min(last - first, MAX_MARKED))].replace("\t", " "))
     lead = "…" if cut else ""
     yield Text(gutter + lead + shown)
-    marks = " " * (first - cut + len(lead)) + "^" * max(1, min(last, cut + len(shown)) - first)
+    before, marked = shown[: first - cut], shown[first - cut : last - cut]
+    marks = " " * (cell_len(before) + len(lead)) + "^" * max(1, cell_len(marked))  # wide characters fill two cells
     yield Text("      | " + marks, style="bold")

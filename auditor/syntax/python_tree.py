@@ -21,12 +21,11 @@ def parse_python(source: SourceFile) -> ast.Module:
             warnings.simplefilter("ignore")  # invalid escapes are the author's affair
             return ast.parse(source.text)
     except SyntaxError as error:
-        line, column = error.lineno or 1, error.offset or 1
+        where = source.offset(error.lineno or 1, max(error.offset or 1, 1))
         if "nested" in (error.msg or "") and "many" in (error.msg or ""):
-            raise ReadError("nested deeper than the parser allows", source.offset(line, column), limit=True) from None
-        where = source.offset(line, max(column, 1))
-        raise ReadError(f"not valid Python at line {line}: {error.msg}", where) from None
-    except (RecursionError, MemoryError):
-        raise ReadError("nested deeper than the parser allows", 0, limit=True) from None
+            raise ReadError("Python nested deeper than its parser allows", where, limit=True) from None
+        raise ReadError(f"not valid Python 3: {error.msg}", where) from None
+    except (RecursionError, MemoryError):  # both without a word of their own
+        raise ReadError("Python nested deeper than its parser allows", limit=True) from None
     except ValueError as error:  # a null byte, a lone surrogate
-        raise ReadError(f"not valid Python: {error}", 0) from None
+        raise ReadError(f"not valid Python 3: {error}") from None
