@@ -31,6 +31,9 @@ def shape(name: str) -> ModelShape:
         ("microsoft/Phi-3.5-mini-instruct", 131_072),
         ("codellama/CodeLlama-70b-Instruct-hf", 4_096),
         ("Qwen/Qwen2.5-72B-Instruct", 32_768),
+        ("Qwen/Qwen3-8B-Base", 32_768),
+        ("mistralai/Mistral-Large-Instruct-2407", 131_072),
+        ("tiiuae/Falcon3-1B-Instruct", 8_192),
         ("Qwen/QwQ-32B-Preview", 32_768),
         ("zai-org/GLM-4.5-Air", 131_072),
         ("zai-org/GLM-4.7-FP8", 202_752),
@@ -54,6 +57,9 @@ def test_the_window_is_that_of_the_configuration_file(name: str, context: int) -
         ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 109),
         ("meta-llama/Llama-4-Maverick-17B-128E-Instruct", 400),
         ("zai-org/GLM-4.5", 355),
+        ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8", 120),
+        ("nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", 550),
+        ("deepseek-ai/DeepSeek-V4-Flash", 284),
         ("Qwen/Qwen3-Next-80B-A3B-Instruct", 80),
     ],
 )
@@ -233,3 +239,28 @@ def test_aiter_keeps_a_workspace_on_amd(model: str, given: dict[str, object], sh
     assert (fraction.low, fraction.high) == (pytest.approx(0.8 * share[0]), pytest.approx(0.8 * share[1]))
     assert source == "flag"
     assert static_fraction(replace(spec, vendor="nvidia"))[0].low == 0.8
+
+
+def test_layers_without_a_mixer_keep_no_rows() -> None:
+    kinds = ["mamba", "moe", "mamba", "attention", "moe", "mamba", "mlp"]
+    found = shape_of(
+        {
+            "model_type": "nemotron_h", "hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 2,
+            "head_dim": 128, "layers_block_type": kinds, "n_routed_experts": 8, "moe_intermediate_size": 512,
+            "intermediate_size": 2048, "mlp_hidden_act": "relu2", "moe_latent_size": 256,
+        }
+    )  # fmt: skip
+    assert found is not None
+    assert (found.layers, found.full_layers, found.linear_layers) == (7, 1, 3)
+    assert found.parameters.experts == 2 * 8 * 2 * 256 * 512
+
+
+@pytest.mark.parametrize(
+    ("version", "shares"),
+    [((0, 5, 11), (1.0, 1.0)), ((0, 5, 19), (1 + 1 / 80, 1 + 1 / 80)), (None, (1.0, 1 + 1 / 80))],
+)
+def test_draft_layers_are_priced_from_0_5_14(version: tuple[int, ...] | None, shares: tuple[float, float]) -> None:
+    spec = LaunchSpec(shape("meta-llama/Llama-3.3-70B-Instruct"), memory=80 * GIB, tp=8, version=version)
+    plain, drafted = cell_bytes(spec), cell_bytes(replace(spec, speculative="EAGLE3"))
+    assert (drafted.low, drafted.high) == (pytest.approx(plain.low * shares[0]), pytest.approx(plain.high * shares[1]))
+    assert cell_bytes(replace(spec, speculative="NGRAM")) == plain

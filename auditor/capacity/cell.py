@@ -14,6 +14,7 @@ from auditor.capacity.spec import LaunchSpec
 FP8 = ("fp8_e4m3", "fp8_e5m2", "mxfp8")
 FP4 = ("fp4_e2m1", "nvfp4", "fp4_mx_block16")
 INDEX_SCALE_BLOCK = 128
+DRAFT_LAYERS = ("EAGLE", "EAGLE3", "NEXTN", "MTP", "FROZEN_KV_MTP")  # algorithms whose draft is one layer or a few
 SCHEME_FOLLOWED = (0, 5, 4)  # between 0.5.3 and 0.5.6 `auto` began to follow the checkpoint's KV scheme
 COMPRESS_WINDOW = 128
 WINDOW_POOL = (0, 5, 9)  # the first sampled release that gives sliding-window layers their own pool by default
@@ -49,15 +50,20 @@ def stage_layers(layers: int, stages: int) -> float:
 
 
 def cell_bytes(spec: LaunchSpec) -> Interval:
-    """Bytes per token of the pool. A draft model keeps its own rows for each token, which are priced with the
-    target's from 0.5.14 on and came out of what the target left before."""
+    """Bytes per token of the pool. A draft model keeps its own rows for each token, one layer like the target's where
+    it is not known: priced with the target's from 0.5.14 on, and out of what the target left before."""
     cell = _of_target(spec)
-    if spec.draft is None:
+    if spec.draft is not None:
+        both = cell + _of_target(replace(spec, shape=spec.draft, draft=None, speculative=None))
+    elif spec.speculative and spec.speculative.upper() in DRAFT_LAYERS and spec.shape.full_layers:
+        if any(spec.shape.compressed):
+            return cell  # counted there
+        both = cell * (1 + (spec.shape.draft_layers or 1) / spec.shape.full_layers)
+    else:
         return cell
-    own = _of_target(replace(spec, shape=spec.draft, draft=None, speculative=None))
-    if spec.version is not None and spec.version >= (0, 5, 14):
-        return cell + own
-    return hull(cell, cell + own, expected=(cell + own).expected)
+    if spec.version is None:
+        return hull(cell, both, expected=both.expected)
+    return both if spec.version >= (0, 5, 14) else cell
 
 
 def _of_target(spec: LaunchSpec) -> Interval:
@@ -79,8 +85,6 @@ def _of_target(spec: LaunchSpec) -> Interval:
             max(1, shape.swa_kv_heads // ranks) * 2 * shape.swa_head_dim * stage_layers(shape.swa_layers, spec.pp)
         )
         cell = cell + window * _window_share(spec)
-    if spec.speculative and shape.draft_layers and shape.full_layers:
-        cell = cell * (1 + shape.draft_layers / shape.full_layers)
     return cell
 
 

@@ -86,13 +86,14 @@ def count(
     first_dense = number("first_k_dense_replace", "moe_layer_start_index") if experts_count else layers
     moe_layers = _moe_layers(text, layers, first_dense) if experts_count else 0
     dense_layers = _dense_layers(text, layers, moe_layers, linear)
-    experts = float(moe_layers * experts_count * factor * hidden * width)
+    latent = number("moe_latent_size")  # experts that work in a narrower space, with projections into it and back
+    experts = float(moe_layers * experts_count * factor * (latent or hidden) * width)
     llama4 = str(text.get("model_type") or "").startswith("llama4")
     shared = number("n_shared_experts", "num_shared_experts", default=1 if llama4 and experts_count else 0)
     shared_width = number("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size") or shared * width
     dense_width = number("intermediate_size_mlp", "intermediate_size", "ffn_hidden_size")
     dense = float(dense_layers * factor * hidden * dense_width)
-    dense += moe_layers * (factor * hidden * shared_width + hidden * experts_count)
+    dense += moe_layers * (factor * hidden * shared_width + hidden * experts_count + 2 * hidden * latent)
     tower = 0.0
     if vision:
         tower = float(vision[0] * 12 * vision[1] * vision[1])
@@ -111,9 +112,22 @@ def count(
     )
 
 
-def _moe_layers(text: Mapping[str, Any], layers: int, first_dense: int) -> int:
+def layer_pattern(text: Mapping[str, Any]) -> str | None:
+    """The layers of a hybrid as one letter each: `M` mamba, `*` attention, `E` experts, `-` a plain MLP; `None` where
+    a configuration has no layers without a mixer."""
     pattern = text.get("hybrid_override_pattern")
     if isinstance(pattern, str):
+        return pattern
+    kinds = text.get("layers_block_type")
+    letters = {"mamba": "M", "attention": "*", "moe": "E", "mlp": "-"}
+    if isinstance(kinds, list) and {"moe", "mlp"} & {kind for kind in kinds if isinstance(kind, str)}:
+        return "".join(letters.get(kind, "?") if isinstance(kind, str) else "?" for kind in kinds)
+    return None
+
+
+def _moe_layers(text: Mapping[str, Any], layers: int, first_dense: int) -> int:
+    pattern = layer_pattern(text)
+    if pattern is not None:
         return pattern.count("E")
     frequency = text.get("moe_layer_freq") or text.get("decoder_sparse_step") or text.get("interleave_moe_layer_step")
     if isinstance(frequency, list):
@@ -124,10 +138,10 @@ def _moe_layers(text: Mapping[str, Any], layers: int, first_dense: int) -> int:
 
 
 def _dense_layers(text: Mapping[str, Any], layers: int, moe_layers: int, linear: int) -> int:
-    pattern = text.get("hybrid_override_pattern")
-    return pattern.count("-") if isinstance(pattern, str) else layers - moe_layers
+    pattern = layer_pattern(text)
+    return pattern.count("-") if pattern is not None else layers - moe_layers
 
 
 def _attention_layers(text: Mapping[str, Any], layers: int, linear: int) -> int:
-    pattern = text.get("hybrid_override_pattern")
-    return pattern.count("*") if isinstance(pattern, str) else layers - linear
+    pattern = layer_pattern(text)
+    return pattern.count("*") if pattern is not None else layers - linear

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from auditor.capacity.parameters import Parameters, count
+from auditor.capacity.parameters import Parameters, count, layer_pattern
 
 Family = Literal["gqa", "mla", "dsa", "swa", "linear", "compressed"]
 CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
@@ -107,7 +107,7 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
                 return int(value)
         return default
 
-    layers = number("num_hidden_layers", "n_layers", "num_layers", "n_layer")
+    layers = number("num_hidden_layers", "n_layers", "num_layers", "n_layer") or len(layer_pattern(text) or "")
     hidden = number("hidden_size", "d_model", "n_embd")
     lora = number("kv_lora_rank")
     heads = number("num_attention_heads", "n_heads", "n_head", default=number(*KV_HEAD_KEYS))
@@ -127,8 +127,8 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         family = "swa"
     elif lora:
         family = "dsa" if index_dim else "mla"
-    pattern = text.get("hybrid_override_pattern")
-    full = pattern.count("*") if isinstance(pattern, str) else layers - linear - swa
+    pattern = layer_pattern(text)
+    full = pattern.count("*") if pattern is not None else layers - linear - swa
     if isinstance(text.get("full_attention_layers"), int):
         full = int(text["full_attention_layers"])
     vision = config.get("vision_config")
@@ -233,12 +233,12 @@ def quantization_of(config: Mapping[str, Any]) -> str:
 def _linear_layers(text: Mapping[str, Any], layers: int) -> int:
     if isinstance(text.get("linear_layers"), int):
         return int(text["linear_layers"])
+    pattern = layer_pattern(text)
+    if pattern is not None:
+        return pattern.count("M")
     kinds = text.get("layer_types") or text.get("layers_block_type")
     if isinstance(kinds, list):
         return sum("linear" in str(kind) or "mamba" in str(kind) or "conv" in str(kind) for kind in kinds)
-    pattern = text.get("hybrid_override_pattern")
-    if isinstance(pattern, str):
-        return pattern.count("M")
     interval = text.get("full_attention_interval")
     if isinstance(interval, int) and interval > 1:
         return layers - layers // interval
