@@ -60,6 +60,8 @@ def test_the_window_is_that_of_the_configuration_file(name: str, context: int) -
         ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8", 120),
         ("nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", 550),
         ("deepseek-ai/DeepSeek-V4-Flash", 284),
+        ("inclusionAI/Ling-3.0-flash", 124),
+        ("zai-org/GLM-5.3-Flash", 320),
         ("Qwen/Qwen3-Next-80B-A3B-Instruct", 80),
     ],
 )

@@ -164,14 +164,14 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         state_bytes=_state_bytes(text, linear, hidden),
         token_bytes=float(text["kv_bytes_per_token"]) if text.get("kv_bytes_per_token") else None,
         checkpoint_bytes=float(config["checkpoint_gib"]) * 2**30 if config.get("checkpoint_gib") else None,
-        draft_layers=number("num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_layers"),
+        draft_layers=number("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "mtp_layers"),
         vision_size=size,
         expert_width=number("moe_intermediate_size", "expert_hidden_dim")
         or (number("intermediate_size") if number("num_local_experts") else 0),
         part_bytes=tuple(sorted((config.get("part_bytes") or {}).items())),
         kv_scheme=_kv_scheme(config),
         # 4-bit experts inside an fp8 checkpoint stay so or are widened to fp8 at load (`SGLANG_DSV4_FP4_DEQUANT`)
-        expert_bytes=(0.53125, 1.0) if text.get("expert_dtype") == "fp4" and family == "compressed" else None,
+        expert_bytes=(0.53125, 1.0) if text.get("expert_dtype") == "fp4" else None,
         compressed=_compressed(text, layers),
         index_pool=number("index_kpool", default=1) or 1,
     )
@@ -239,7 +239,7 @@ def _linear_layers(text: Mapping[str, Any], layers: int) -> int:
     kinds = text.get("layer_types") or text.get("layers_block_type")
     if isinstance(kinds, list):
         return sum("linear" in str(kind) or "mamba" in str(kind) or "conv" in str(kind) for kind in kinds)
-    interval = text.get("full_attention_interval")
+    interval = text.get("full_attention_interval") or text.get("layer_group_size")
     if isinstance(interval, int) and interval > 1:
         return layers - layers // interval
     linear = text.get("linear_attn_config")

@@ -55,6 +55,7 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
     if shape.expert_bytes is not None and quantization == shape.quantization:
         least, most = shape.expert_bytes
         native = spec.vendor == "nvidia" and spec.capability is not None and spec.capability >= 9
+        native = native and shape.family == "compressed"
         kept = native and spec.version is not None and spec.version >= (0, 5, 19)  # arg_groups: deepseek_v4.py
         experts = exact(least) if kept else hull(least, most, expected=most)
         experts = experts * (parts.experts / spread)
