@@ -266,3 +266,21 @@ def test_draft_layers_are_priced_from_0_5_14(version: tuple[int, ...] | None, sh
     plain, drafted = cell_bytes(spec), cell_bytes(replace(spec, speculative="EAGLE3"))
     assert (drafted.low, drafted.high) == (pytest.approx(plain.low * shares[0]), pytest.approx(plain.high * shares[1]))
     assert cell_bytes(replace(spec, speculative="NGRAM")) == plain
+
+
+def test_block_sparse_attention_keeps_index_rows() -> None:
+    # MiniMaxSparseKVPool: 57 of 60 layers keep one key of 128 a token beside 4 KV heads of 128, one of them a rank
+    spec = LaunchSpec(shape("MiniMaxAI/MiniMax-M3"), memory=141 * GIB, tp=8, version=(0, 5, 23))
+    assert cell_bytes(spec).expected == 60 * 2 * 128 * 2 + 57 * 128 * 2
+    found = shape_of(
+        {
+            "model_type": "minimax_m3", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8,
+            "num_key_value_heads": 4, "head_dim": 128,
+            "sparse_attention_config": {
+                "sparse_attention_freq": [0, 1, 1, 1], "sparse_disable_index_value": [0, 0, 1, 1],
+                "sparse_index_dim": 128,
+            },
+        }
+    )  # fmt: skip
+    assert found is not None
+    assert found.index_elements == 128 * (2 + 1 + 1)

@@ -10,8 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from auditor.capacity.checkpoint import text_config
 from auditor.capacity.parameters import Parameters
-from auditor.capacity.shapes import ModelShape, shape_of, text_config
+from auditor.capacity.shapes import ModelShape, shape_of
 
 MIB = 2**20
 _HERE = Path(__file__).resolve().parent

@@ -85,6 +85,13 @@ def _of_target(spec: LaunchSpec) -> Interval:
             max(1, shape.swa_kv_heads // ranks) * 2 * shape.swa_head_dim * stage_layers(shape.swa_layers, spec.pp)
         )
         cell = cell + window * _window_share(spec)
+    if shape.index_elements:
+        # indices of block-sparse attention, in the model's type or in fp8 where its kernels take that; quantized
+        # checkpoints have a layout of about a quarter in 0.5.23 (`_compute_cell_size`, `minimax_m3_nvfp4_pool.py`)
+        least = 1.0 if element.low < 2 else 2.0
+        cell = cell + hull(least, 2.0, expected=2.0) * (shape.index_elements / spec.pp)
+        if (spec.quantization or shape.quantization) == "nvfp4" and (spec.version or (0, 5, 23)) >= (0, 5, 20):
+            cell = hull(cell * 0.25, cell, expected=cell.expected)
     return cell
 
 

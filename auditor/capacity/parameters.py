@@ -91,7 +91,7 @@ def count(
     llama4 = str(text.get("model_type") or "").startswith("llama4")
     shared = number("n_shared_experts", "num_shared_experts", default=1 if llama4 and experts_count else 0)
     shared_width = number("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size") or shared * width
-    dense_width = number("intermediate_size_mlp", "intermediate_size", "ffn_hidden_size")
+    dense_width = number("intermediate_size_mlp", "dense_intermediate_size", "intermediate_size", "ffn_hidden_size")
     dense = float(dense_layers * factor * hidden * dense_width)
     dense += moe_layers * (factor * hidden * shared_width + hidden * experts_count + 2 * hidden * latent)
     tower = 0.0

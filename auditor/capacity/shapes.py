@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from auditor.capacity.checkpoint import kv_scheme_of, quantization_of, text_config
 from auditor.capacity.parameters import Parameters, count, layer_pattern
 
 Family = Literal["gqa", "mla", "dsa", "swa", "linear", "compressed"]
 CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
 KV_HEAD_KEYS = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
-SUB_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class ModelShape:
     parameter of those parts that the checkpoint's own quantization settles, `expert_bytes` the least and most that one
     of an expert takes after loading where release and kernels decide it, `kv_scheme` the type of KV elements that the
     checkpoint prescribes (`fp8`, `none`, or `None` where that is not known). `compressed` counts the layers that keep
-    one row for 4 and for 128 tokens, `index_pool` the tokens of one index row."""
+    one row for 4 and for 128 tokens, `index_pool` the tokens of one index row, `index_elements` what the indices of
+    block-sparse attention keep of a token over all layers."""
 
     family: Family
     layers: int
@@ -63,20 +64,12 @@ class ModelShape:
     expert_bytes: tuple[float, float] | None = None
     compressed: tuple[int, int] = (0, 0)
     index_pool: int = 1
+    index_elements: int = 0
 
     @property
     def priced(self) -> bool:
         """Whether the bytes of a token are known: of compressed attention only by its layers or a measured figure."""
         return self.family != "compressed" or self.token_bytes is not None or any(self.compressed)
-
-
-def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a multimodal configuration that describes the language model."""
-    for key in SUB_CONFIGS:
-        inner = config.get(key)
-        if isinstance(inner, Mapping):
-            return text_config(inner) if any(name in inner for name in SUB_CONFIGS) else inner
-    return config
 
 
 def context_of(config: Mapping[str, Any]) -> int | None:
@@ -169,11 +162,12 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         expert_width=number("moe_intermediate_size", "expert_hidden_dim")
         or (number("intermediate_size") if number("num_local_experts") else 0),
         part_bytes=tuple(sorted((config.get("part_bytes") or {}).items())),
-        kv_scheme=_kv_scheme(config),
+        kv_scheme=kv_scheme_of(config),
         # 4-bit experts inside an fp8 checkpoint stay so or are widened to fp8 at load (`SGLANG_DSV4_FP4_DEQUANT`)
         expert_bytes=(0.53125, 1.0) if text.get("expert_dtype") == "fp4" else None,
         compressed=_compressed(text, layers),
         index_pool=number("index_kpool", default=1) or 1,
+        index_elements=_index_elements(text),
     )
 
 
@@ -185,49 +179,25 @@ def _compressed(text: Mapping[str, Any], layers: int) -> tuple[int, int]:
     return int(text.get("c4_layers") or 0), int(text.get("c128_layers") or 0)
 
 
+def _index_elements(text: Mapping[str, Any]) -> int:
+    """Elements that block-sparse attention keeps of a token in its indices: a key a sparse layer, and a value where the
+    layer has not switched it off (`get_minimax_sparse_layer_ids`)."""
+    config = text.get("sparse_attention_config")
+    if not isinstance(config, Mapping) or not isinstance(config.get("sparse_attention_freq"), list):
+        return int(text.get("sparse_index_elements") or 0)
+    off = config.get("sparse_disable_index_value")
+    flags = off if isinstance(off, list) else []
+    layers = [number for number, kind in enumerate(config["sparse_attention_freq"]) if kind]
+    keys = sum(1 if number < len(flags) and flags[number] else 2 for number in layers)
+    return keys * int(config.get("sparse_index_dim") or 128)
+
+
 def _value_dim(text: Mapping[str, Any], head_dim: int, lora: int, swa: int) -> int:
     """Width of a value head of the full-attention layers; where these have a width of their own, values share it."""
     for name in ("v_head_dim", *(("global_head_dim",) if swa else ())):
         if isinstance(text.get(name), int):
             return int(text[name])
     return 128 if lora else head_dim
-
-
-def _kv_scheme(config: Mapping[str, Any]) -> str | None:
-    """The type of KV elements that a quantized checkpoint prescribes, which `--kv-cache-dtype auto` follows from 0.5.6
-    on (`model_runner.py:configure_kv_cache_dtype` reads `kv_cache_quant_algo`)."""
-    if isinstance(config.get("kv_scheme"), str):
-        return str(config["kv_scheme"])
-    quant = config.get("quantization_config") or text_config(config).get("quantization_config")
-    if not isinstance(quant, Mapping):
-        return None
-    scheme = quant.get("kv_cache_scheme") or quant.get("kv_cache_quant_algo")
-    if isinstance(scheme, Mapping):
-        return "fp8" if scheme.get("num_bits") == 8 and scheme.get("type") == "float" else None
-    return "fp8" if str(scheme).upper() == "FP8" else None
-
-
-def quantization_of(config: Mapping[str, Any]) -> str:
-    """The checkpoint's own quantization: `bf16`, `fp8`, `nvfp4`, `mxfp4`, `int4`, `w4afp8`."""
-    named = config.get("quantization")
-    if isinstance(named, str):
-        return named
-    quant = config.get("quantization_config") or text_config(config).get("quantization_config")
-    if not isinstance(quant, Mapping):
-        return "bf16"
-    method = str(quant.get("quant_method") or quant.get("quant_algo") or "").lower()
-    words = str(quant).lower()
-    if "nvfp4" in words or (method == "modelopt" and "fp4" in words):
-        return "nvfp4"
-    if "mxfp4" in words or (method == "quark" and "fp4" in words):
-        return "mxfp4"
-    if method in ("awq", "gptq", "awq_marlin", "gptq_marlin"):
-        return "int4" if str(quant.get("bits", quant.get("w_bit", 4))) == "4" else "fp8"
-    if method == "compressed-tensors" and "'num_bits': 4" in words:
-        return "int4"
-    if "fp8" in words or "float8" in words or "'num_bits': 8" in words:
-        return "fp8"
-    return "bf16"
 
 
 def _linear_layers(text: Mapping[str, Any], layers: int) -> int:
