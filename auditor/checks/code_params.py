@@ -16,7 +16,7 @@ class AdmitParams:
     states: StateWords = field(default_factory=StateWords)
     admits: AdmissionWords = field(default_factory=AdmissionWords)
     known_enums: Mapping[str, Texts] = field(default_factory=dict)
-    far_predicates: Texts = ("done",)
+    far_predicates: Texts = ("done", "IsCompleted")
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,10 @@ def _judge_atom(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, p
         return _judge_member(atom, named, tree, index, params)
     if atom.kind == "type":
         return None
-    if atom.kind == "predicate" and (atom.name in params.far_predicates or _covers(atom, index)):
+    asks = ("predicate",) if tree.language == "python" else ("predicate", "flag")  # a property asks as a method does
+    if atom.kind in asks and _is_far(atom, index, params):
+        return None
+    if atom.kind == "predicate" and _covers(atom, index):
         return None
     return Verdict("medium", "nothing here says that a refused one fails this test")
 
@@ -165,6 +168,17 @@ def _split_of(atom: Atom, index: CodeIndex) -> Split | None:
         if atom.kind in ("reason", "type") and atom.name == split.reads:
             return split
     return None
+
+
+def _is_far(atom: Atom, index: CodeIndex, params: AdmitParams) -> bool:
+    """A predicate of futures and tasks, which covers every end. A property of that name may be the project's own."""
+    if atom.name not in params.far_predicates:
+        return False
+    return atom.kind == "predicate" or not any(
+        atom.name in made.fields or any(own.name == atom.name for own in made.predicates)
+        for found in index.classes.values()
+        for made in found
+    )
 
 
 def _covers(atom: Atom, index: CodeIndex) -> bool:

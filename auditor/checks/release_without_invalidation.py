@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import SlotParams
-from auditor.checks.slot_pools import compares_mark, gives_back, in_order, methods, pool_tree, raises_mark, wiped
+from auditor.checks.slot_pools import (
+    compares_mark,
+    gives_back,
+    in_order,
+    methods,
+    pool_tree,
+    prepared,
+    raises_mark,
+    wiped,
+)
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes
 from auditor.syntax.names import word_set
 
@@ -24,6 +33,7 @@ def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]
                 not places
                 or wiped(method, places[-1].handles, params)
                 or _wiped_on_taking(list(methods(owner)), params)
+                or any(prepared(other, places[0].container, params) for other in methods(owner) if other is not method)
             ):
                 continue
             place = places[0]

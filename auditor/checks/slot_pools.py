@@ -67,8 +67,9 @@ def gives_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
             if name == "heappush" and len(arguments) == 2:
                 container, arguments = arguments[0], arguments[1:]
             path = path_of(container) if container is not None else None
-            if name == "return" and path is not None and path.endswith("Pool.Shared"):
-                path = path.removesuffix(".Shared")  # `ArrayPool<byte>.Shared.Return(buffer)`
+            if name == "return":
+                # `ArrayPool<byte>.Shared.Return(buffer)` clears nothing; any other pool has its own policy.
+                path = path.removesuffix(".Shared") if path is not None and path.endswith("Pool.Shared") else None
             if name not in STORES or path is None or not is_free_list(path, params):
                 continue
             if any(mentions(argument, carried) for argument in arguments):
@@ -86,7 +87,10 @@ def pool_tree(tree: CodeTree, params: SlotParams) -> CodeTree | None:
 
 def is_free_list(path: str, params: SlotParams) -> bool:
     """A container of `self` (or a local alias of one) whose name says that what is in it may be used again."""
-    parts = word_set(path.rpartition(".")[2].partition("[")[0])
+    last = path.rpartition(".")[2].partition("[")[0]
+    if last == "Empty":  # `ImmutableList.Empty.Add(x)` makes a new list
+        return False
+    parts = word_set(last)
     return not parts.isdisjoint(params.free) and parts.isdisjoint(params.aside)
 
 
@@ -210,6 +214,31 @@ def _root_in(node: ast.AST, handles: frozenset[str]) -> bool:
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return isinstance(node, ast.Name) and node.id in handles
+
+
+def prepared(method: FunctionNode, container: str, params: SlotParams) -> bool:
+    """The method takes a thing from the container and sets it up before it goes out: `slot = pool.Get(); slot.Reset()`,
+    `slot.Position = 0`."""
+    taken: set[str] = set()
+    for node in in_order(method):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            call = node.value
+            function = call.func if isinstance(call, ast.Call) else None
+            if isinstance(function, ast.Attribute) and path_of(function.value) == container:
+                taken.add(node.targets[0].id)
+        elif isinstance(node, ast.Assign) and _is_blank(node.value):
+            if any(isinstance(target, ast.Attribute) and _root_in(target, frozenset(taken)) for target in node.targets):
+                return True
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            base, parts = node.func.value, words(node.func.attr)
+            setting = parts[:1] in (("set",), ("init",), ("initialize",), ("initialise",), ("reinit",), ("prepare",))
+            if (
+                isinstance(base, ast.Name)
+                and base.id in taken
+                and (setting or not set(parts).isdisjoint(params.wiping))
+            ):
+                return True
+    return False
 
 
 def methods(owner: ast.ClassDef) -> Iterator[FunctionNode]:

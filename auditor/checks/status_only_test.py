@@ -42,6 +42,7 @@ def run(tree: CodeTree, index: CodeIndex, params: StatusParams) -> Iterator[Matc
                 values={"test": scope.name, "check": tree.source.slice(span)},
                 properties={"test": scope.name},
                 related=(Related(span, "this is all that is asked of the answer"),) if whole else (),
+                confidence="high" if _asks_nothing_else(scope.node, constants, params) else "medium",
             )
 
 
@@ -151,6 +152,19 @@ def _as_a_whole(test: FunctionNode, check: ast.AST, known: Mapping[str, str], pa
     than this and the check stands far from the test's name."""
     far: int = getattr(check, "lineno", test.lineno) - test.lineno
     return _beside(test, known, params) is not None or (far > NEAR and len(_assertions(test)) > 1)
+
+
+def _asks_nothing_else(test: FunctionNode, known: Mapping[str, str], params: StatusParams) -> bool:
+    """Whether the test asserts success and that the server lives, and nothing of what the server did meanwhile (its
+    log, its spans, what a stand-in for the engine was given)."""
+    return all(_status_check(node, None, known, params) is not None or _lives(node) for node in _assertions(test))
+
+
+def _lives(node: ast.AST) -> bool:
+    return any(
+        isinstance(part, ast.Call) and last_name(part.func) in ("poll", "is_alive", "is_running")
+        for part in ast.walk(node)
+    )
 
 
 def _uses_body(

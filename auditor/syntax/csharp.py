@@ -8,6 +8,7 @@ chain of conditions; `lock`, `using` and `fixed` a `with`.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ from auditor.syntax.csharp_statements import Lowering
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
+_DIRECTIVE = re.compile(
+    rb"(?m)^[ \t]*#[ \t]*(if|elif|else|endif|region|endregion|pragma|nullable|warning|error|line)\b"
+)
 TYPES = frozenset(
     {
         "class_declaration",
@@ -48,6 +52,10 @@ def parse_csharp(source: SourceFile) -> tuple[ast.Module, ReadError | None]:
     Raises `ReadError`: there is no C# in it, or it nests too deeply."""
     data = source.text.encode("utf-8", "surrogatepass")
     root = _parser().parse(data).root_node
+    if root.has_error and _DIRECTIVE.search(data):
+        # A directive in the middle of a statement: the grammar knows them between statements alone.
+        other = _parser().parse(_first_branches(data)).root_node
+        root = root if other.has_error else other
     try:
         body = list(_declarations(root, Lowering()))
     except RecursionError:
@@ -56,11 +64,28 @@ def parse_csharp(source: SourceFile) -> tuple[ast.Module, ReadError | None]:
         return ast.Module(body, []), None
     place = _first_error(root)
     line = place.start_point[0] + 1
-    reason = f"not valid C# at line {line}" + ("; the rest was read" if body else "")
-    problem = ReadError(reason, source.offset(line, place.start_point[1] + 1))
+    offset = source.offset(line, place.start_point[1] + 1)
     if not body:
-        raise problem
-    return ast.Module(body, []), problem
+        raise ReadError(f"not valid C# at line {line}", offset)
+    return ast.Module(body, []), ReadError(f"C# that was not understood at line {line}; the rest was read", offset)
+
+
+def _first_branches(data: bytes) -> bytes:
+    """The source with the first branch of each `#if` alone; what goes becomes blanks, so that every place stays."""
+    made: list[bytes] = []
+    open_branches: list[bool] = []  # whether the branch at hand is kept, outermost first
+    for line in data.splitlines(keepends=True):
+        match = _DIRECTIVE.match(line)
+        word = match.group(1) if match is not None else b""
+        if word == b"if":
+            open_branches.append(True)
+        elif word in (b"else", b"elif") and open_branches:
+            open_branches[-1] = False
+        elif word == b"endif" and open_branches:
+            open_branches.pop()
+        blank = bool(word) or not all(open_branches)
+        made.append(re.sub(rb"[^\r\n]", b" ", line) if blank else line)
+    return b"".join(made)
 
 
 def _first_error(node: Node) -> Node:
