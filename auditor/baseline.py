@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from auditor.errors import ConfigError, OutputError
 from auditor.model.findings import Finding, Suppression
+from auditor.model.records import dataclass, replace
 from auditor.own_documents import BASELINE_HEAD
 from auditor.whole_file import whole_file
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from auditor.capacity.launch import FLOATS, INTEGERS, NOT_MODELLED, SWITCHES, TEXTS
@@ -13,6 +12,7 @@ from auditor.capacity.pool import longest_admitted
 from auditor.hidden import Compared, Hidden, hidden_findings, uncovered
 from auditor.model.facts import EngineLaunch, FactSet, Flag, ImageReference, PackageReference, Unresolved, Value
 from auditor.model.findings import Finding
+from auditor.model.records import dataclass, field
 from auditor.model.spans import Span
 
 # Options that move the pool or the window although the estimate does not read them, by canonical name.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from auditor.model.facts import Definition, EngineLaunch
 from auditor.model.findings import Finding, JsonValue, ScanResult
+from auditor.model.records import dataclass
 from auditor.model.spans import Span
 
 State = Literal["met", "exposed", "not shown by this tree"]

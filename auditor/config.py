@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, NoReturn
 
 from auditor.errors import ConfigError
+from auditor.model.records import dataclass, field, replace
 
 NAMES = ("auditor.toml", "pyproject.toml")
 PROFILES = ("default", "strict")

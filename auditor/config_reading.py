@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, NoReturn
 
 from auditor.config import FAIL_ON, PROFILES, Config, IgnoreEntry, PathSettings, Reading, fail, joined, load_config
+from auditor.model.records import dataclass
 from auditor.model.rules import Rule
 from auditor.model.spans import SourceFile
 from auditor.nearest import nearest

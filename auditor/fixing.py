@@ -12,11 +12,11 @@ import posixpath
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from auditor.errors import OutputError
 from auditor.model.facts import ImageReference, PackageReference, Related
 from auditor.model.findings import Edit, ScanResult
+from auditor.model.records import dataclass, replace
 from auditor.model.rules import Rule
 from auditor.model.spans import SourceFile, Span
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from auditor.config import Config
 from auditor.model.findings import LEVELS, Finding, ScanResult
+from auditor.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

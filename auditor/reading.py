@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from auditor.decode import decode, is_binary, utf8_of
@@ -13,6 +12,7 @@ from auditor.errors import ReadError
 from auditor.limits import MAX_CODE_BYTES, MAX_FILE_BYTES
 from auditor.model.facts import CodeModule, Fact, PackageReference
 from auditor.model.findings import Problem
+from auditor.model.records import dataclass, field
 from auditor.model.spans import Position, SourceFile, Span
 from auditor.own_documents import is_report
 from auditor.readers import READERS, Reader

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 from auditor.config import Config, PathSettings, config_in, load_config, read_bytes
 from auditor.errors import ConfigError
+from auditor.model.records import replace
 from auditor.revisions import Repository
 
 

@@ -9,12 +9,12 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from errno import ENOENT
 from pathlib import Path
 
 from auditor.errors import UsageError
 from auditor.limits import MAX_FILE_BYTES
+from auditor.model.records import dataclass
 from auditor.walk import INSTALLED
 
 REGULAR = ("100644", "100755")  # no links, no submodules

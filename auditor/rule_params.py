@@ -10,9 +10,9 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+from auditor.model.records import dataclass, fields, is_dataclass, replace
 from auditor.nearest import hint as near
 
 _WORD = re.compile(r"[a-z0-9]+")

@@ -6,7 +6,6 @@ import string
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.checks import CHECKS
 from auditor.checks.base import AnyCheck
 from auditor.errors import RuleFileError
+from auditor.model.records import MISSING, fields, is_dataclass
 from auditor.model.rules import Example, Expectation, Reference, Rule
 
 if TYPE_CHECKING:
@@ -193,8 +193,7 @@ def parse_rule(text: str, file: str, checks: Sequence[AnyCheck] = CHECKS) -> Rul
 
 def with_params(rule: Rule, values: Mapping[str, Any]) -> Rule | Misfit:
     """The rule with some parameters changed (by name, `-` or `_`), or what is wrong with one of them."""
-    from dataclasses import replace
-
+    from auditor.model.records import replace
     from auditor.nearest import hint
     from auditor.rule_params import Misfit, fitted
 

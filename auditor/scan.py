@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -15,6 +14,7 @@ from auditor.config import Config, IgnoreEntry, PathSettings
 from auditor.errors import UsageError
 from auditor.model.facts import Fact, FactSet, Gpu, ModelConfig, fact_set
 from auditor.model.findings import Finding, JsonValue, Level, Problem, ScanResult, Stats
+from auditor.model.records import dataclass, field, replace
 from auditor.model.rules import Rule
 from auditor.model.spans import Position, Span
 from auditor.nearest import hint

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
 from auditor.config import Config, IgnoreEntry
 from auditor.model.findings import Finding, Suppression
+from auditor.model.records import dataclass, replace
 from auditor.model.spans import SourceFile, Span
 
 if TYPE_CHECKING:

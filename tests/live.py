@@ -6,10 +6,10 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from typing import Any
 
 from auditor.cli import main
+from auditor.model.records import dataclass
 from tests.engine import Cluster, Faults, Running, serve
 
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file")

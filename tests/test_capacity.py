@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given, settings
@@ -16,6 +15,7 @@ from auditor.capacity.pool import estimate_pool, longest_admitted, verdict
 from auditor.capacity.remedies import remedies
 from auditor.capacity.spec import LaunchSpec, version_of
 from auditor.cli import main
+from auditor.model.records import replace
 
 GIB = 2**30
 

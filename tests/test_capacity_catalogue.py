@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from auditor.capacity.catalog import find_model
@@ -12,6 +10,7 @@ from auditor.capacity.fraction import static_fraction
 from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.capacity.spec import LaunchSpec
 from auditor.capacity.weights import weights_per_gpu
+from auditor.model.records import replace
 
 GIB = 2**30
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from auditor.checks.code_params import AdmitParams, SplitParams
 from auditor.cli import main
 from auditor.config import find_config, load_config
 from auditor.config_reading import schema
+from auditor.model.records import replace
 from auditor.model.rules import Rule
 from auditor.rulebook import load_rules, with_params
 from auditor.scan import ScanRequest, scan

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import replace
 
 import pytest
 
+from auditor.model.records import replace
 from tests.engine import Cluster, Engine, Faults
 from tests.engine.pages import PagePool
 from tests.engine.toy import Tokenizer, generate

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from auditor.live.sentinels import CODE_LENGTH, Pieces, comes_back, foreign, sentinel, token_prompt
+from auditor.model.records import dataclass, field, replace
 from tests.engine import Cluster, Engine, Faults
 from tests.live import PROXY_VARIABLES, Run, run, served, words
 

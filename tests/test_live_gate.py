@@ -6,11 +6,11 @@ import json
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from auditor.model.records import dataclass, field, replace
 from tests.engine import Cluster, Engine, Faults, serve
 from tests.live import PROXY_VARIABLES, run, served, words
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from auditor.model.records import replace
 from tests.engine import Cluster, Engine
 from tests.live import PROXY_VARIABLES, Served, run, served, words
 from tests.logs import gateway, requests

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 from auditor.live.latency import Cells, size
 from auditor.live.latency_fields import Fields
 from auditor.live.latency_log import Tally, samples
+from auditor.model.records import dataclass
 from tests.live import run
 from tests.logs import engine, exported, gateway, requests
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from auditor.cli import main
 from auditor.live.http import Access, Answer, Secret
+from auditor.model.records import replace
 from tests.engine import Cluster, Engine, Faults
 from tests.live import PROXY_VARIABLES, Served, served, words
 

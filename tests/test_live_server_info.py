@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from auditor.live.gate import Criteria, judge
 from auditor.live.outcome import Result, exit_code, verdict
 from auditor.live.server_info import Documents, kind_of, read_worker
 from auditor.live.targets import Observation, Target
+from auditor.model.records import replace
 from tests.engine import Engine
 
 KEYS = sorted(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from auditor.checklist import checklist
 from auditor.model.facts import Definition
 from auditor.model.findings import ScanResult
+from auditor.model.records import replace
 from auditor.model.spans import Position, Span
 from auditor.report import REPORTERS, ReportOptions
 from auditor.report.github import escape_data, escape_property, plain

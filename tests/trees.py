@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from auditor.config import Config, joined, load_config
 from auditor.model.findings import Finding, ScanResult
+from auditor.model.records import replace
 from auditor.readers import READERS
 from auditor.rulebook import load_rules
 from auditor.scan import ScanRequest, scan

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from auditor.capacity.checkpoint import text_config
 from auditor.capacity.parameters import Parameters
 from auditor.capacity.shapes import ModelShape, shape_of
+from auditor.model.records import dataclass, replace
 
 MIB = 2**20
 _HERE = Path(__file__).resolve().parent

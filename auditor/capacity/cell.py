@@ -6,10 +6,10 @@ Sources: `model_runner.py:profile_max_num_token` up to 0.5.9, `pool_configurator
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from auditor.capacity.interval import Interval, exact, hull
 from auditor.capacity.spec import LaunchSpec
+from auditor.model.records import replace
 
 FP8 = ("fp8_e4m3", "fp8_e5m2", "mxfp8")
 FP4 = ("fp4_e2m1", "nvfp4", "fp4_mx_block16")

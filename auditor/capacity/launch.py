@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from auditor.capacity.catalog import Gpu, find_model, requantized
 from auditor.capacity.shapes import ModelShape
 from auditor.capacity.spec import LaunchSpec, version_of
 from auditor.model.facts import EngineLaunch, Unresolved
+from auditor.model.records import dataclass
 
 INTEGERS: Mapping[str, str] = {
     "tp-size": "tp",

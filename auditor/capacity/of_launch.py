@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from auditor.capacity.catalog import Gpu, find_gpu, find_model
 from auditor.capacity.launch import known_of
 from auditor.capacity.pool import PoolEstimate, Word, estimate_pool, verdict
 from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.model.facts import EngineLaunch, FactSet, ModelConfig, Unresolved
+from auditor.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ weights are loaded, f the static fraction, cell the bytes per token.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 from auditor.capacity.cell import cell_bytes
@@ -16,6 +15,7 @@ from auditor.capacity.fraction import static_fraction, workspace
 from auditor.capacity.interval import Interval, hull
 from auditor.capacity.spec import LaunchSpec
 from auditor.capacity.weights import weights_per_gpu
+from auditor.model.records import dataclass
 
 GIB = 2**30
 ADMISSION_MARGIN = 7  # managers/tp_worker.py and utils.py: the longest accepted prompt is min(context, pool) - 7

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from auditor.capacity.catalog import Gpu
 from auditor.capacity.pool import HIGHEST, PoolEstimate, Word, estimate_pool, verdict
 from auditor.capacity.spec import LaunchSpec
+from auditor.model.records import dataclass, replace
 
 GOOD = ("covers", "low-headroom")
 MOST_GPUS = 64

@@ -8,11 +8,11 @@ Key names are those of the transformers library; the order of look-ups follows t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from auditor.capacity.checkpoint import kv_scheme_of, quantization_of, text_config
 from auditor.capacity.parameters import Parameters, count, layer_pattern
+from auditor.model.records import dataclass
 
 Family = Literal["gqa", "mla", "dsa", "swa", "linear", "compressed"]
 CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from auditor.capacity.shapes import ModelShape
+from auditor.model.records import dataclass
 
 Version = tuple[int, ...]
 

@@ -8,10 +8,10 @@ leave embeddings, norms and, in the 4-bit expert formats, attention in 16 bits.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from auditor.capacity.interval import Interval, exact, hull
 from auditor.capacity.spec import LaunchSpec
+from auditor.model.records import replace
 
 EXPERT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5625, "mxfp4": 0.53125, "int4": 0.5625, "w4afp8": 0.52}
 # attention and dense layers: the low and the high reading, since requants differ in what they leave alone

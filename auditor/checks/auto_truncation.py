@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.checks.launches import number, pairs, related, switched_on
 from auditor.model.facts import EngineLaunch, FactSet
+from auditor.model.records import dataclass
 
 FLAG = "allow-auto-truncate"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from auditor.model.facts import FactSet, Related
 from auditor.model.findings import Confidence, Edit, JsonValue, Level
+from auditor.model.records import dataclass, field
 from auditor.model.spans import Span
 
 if TYPE_CHECKING:  # the tree modules import `ast`; a scan without source files never needs it

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from auditor.checks.code_atoms import Atom, Names, implied
 from auditor.checks.code_words import AdmissionWords, StateWords
+from auditor.model.records import dataclass, field, replace
 from auditor.syntax.code_tree import FunctionNode, last_name, path_of
 
 MOST_FACTS = 48  # of one subject; a function that asks more often than that is a table

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from auditor.checks.code_words import StateWords
+from auditor.model.records import dataclass, field
 from auditor.model.spans import Span
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional, scopes
 from auditor.syntax.names import snake

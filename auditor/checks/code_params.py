@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from auditor.checks.code_words import AdmissionWords, StateWords, Texts, Words
+from auditor.model.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

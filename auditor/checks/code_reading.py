@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from auditor.checks.code_shapes import Shape
 from auditor.errors import ReadError
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
+from auditor.model.records import dataclass, field
 from auditor.syntax.code_tree import CodeTree, parse
 
 TOO_DEEP = "nested too deeply for the code rules"

@@ -5,7 +5,6 @@ Files are judged by their bytes, then by a parser, in pieces; on big trees the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from auditor.checks.code_reading import Reading, holds, spread
 from auditor.checks.code_shapes import Shape
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Confidence, Problem
+from auditor.model.records import dataclass, replace
 from auditor.model.rules import Rule
 
 Found = list[tuple[Rule, Match]]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from auditor.checks.code_params import AdmitParams, SlotParams, SplitParams, StatusParams, TransferParams
+from auditor.model.records import dataclass
 from auditor.syntax.names import words
 
 if TYPE_CHECKING:

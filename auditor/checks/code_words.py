@@ -6,9 +6,9 @@ Entries are single words; an identifier matches when one of its words does (`is_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from auditor.model.records import dataclass
 from auditor.syntax.names import word_set, words
 
 Words = Annotated[tuple[str, ...], "words that identifiers are compared with, piece by piece"]

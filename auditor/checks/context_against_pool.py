@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditor.checks.base import Check, Match
 from auditor.checks.launches import SERVING, number, span_of, version_of
 from auditor.model.facts import EngineLaunch, FactSet, Related, Unresolved
 from auditor.model.findings import JsonValue, Level
+from auditor.model.records import dataclass
 
 if TYPE_CHECKING:
     from auditor.capacity.catalog import Gpu

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.checks.launches import at_least, number, version_of
 from auditor.model.facts import FactSet, Related
+from auditor.model.records import dataclass
 
 MARGIN = 7
 """`managers/tp_worker.py` and `managers/utils.py`, 0.4.6 to 0.5.23: max_req_input_len = min(context, pool) - 6, and a

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.model.facts import FactSet, Unresolved
 from auditor.model.findings import JsonValue
+from auditor.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

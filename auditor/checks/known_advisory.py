@@ -8,11 +8,11 @@ them is one finding each, for the strict profile.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.model.facts import EngineLaunch, FactSet, ImageReference, PackageReference, Related, Value
 from auditor.model.findings import JsonValue
+from auditor.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.checks.launches import at_least, number, span_of, switched_on, version_of
 from auditor.model.facts import EngineLaunch, FactSet, Related
+from auditor.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

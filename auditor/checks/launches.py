@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from auditor.model.facts import EngineLaunch, FactSet, Flag, ImageReference, Related, Value
+from auditor.model.records import dataclass
 from auditor.model.spans import Span
 
 SERVING = frozenset({"sglang.launch_server", "sglang serve", "image", "dynamo.sglang", "sglang_router.launch_server"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Match
 from auditor.checks.code_atoms import Atom, returned
@@ -16,6 +15,7 @@ from auditor.checks.code_words import Texts
 from auditor.checks.guarded_doors import guarded_elsewhere
 from auditor.model.facts import Related
 from auditor.model.findings import Confidence
+from auditor.model.records import dataclass
 from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, imports, positional, scopes
 
 _ASIDE_PATHS = re.compile(

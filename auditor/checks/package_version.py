@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.checks.vendored_source import holds, trees_of
 from auditor.model.facts import FactSet, PackageReference, Unresolved, Value
 from auditor.model.findings import JsonValue
+from auditor.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

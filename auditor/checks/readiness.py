@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.checks.launches import SERVING, at_least, span_of, version_of
 from auditor.model.facts import EngineLaunch, FactSet, Related
+from auditor.model.records import dataclass
 
 _GENERATES = re.compile(r"/health_generate\b|/health\b(?!_)|\bauditor\W+gate\b|/v1/(?:chat/)?completions|/generate\b")
 _WITHOUT = re.compile(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.checks.launches import (
@@ -18,6 +17,7 @@ from auditor.checks.launches import (
 )
 from auditor.model.facts import EngineLaunch, FactSet, Flag, Related, Unresolved
 from auditor.model.findings import JsonValue
+from auditor.model.records import dataclass
 
 Said = tuple[str, ...] | None
 _BFLOAT = {"bf16": "bfloat16"}

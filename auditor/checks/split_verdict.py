@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex, Split
 from auditor.checks.code_params import SplitParams
 from auditor.model.facts import Related
+from auditor.model.records import dataclass
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional
 from auditor.syntax.names import word_set
 

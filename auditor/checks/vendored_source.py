@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from auditor.checks.base import Check, Match
 from auditor.model.facts import Definition, FactSet, Related
+from auditor.model.records import dataclass
 
 RETIRE = "_retire_aborted_prefill_result"
 REJECT = "is_unadmitted_reject"

@@ -152,13 +152,12 @@ def run(options: argparse.Namespace) -> int:
 async def _fly(
     options: argparse.Namespace, access: Access, seed: str, targets: list[Target]
 ) -> tuple[Run | None, Way | None, list[Made], str | None]:
-    from dataclasses import replace
-
     from auditor.live.canary import find_way, plan, plants_for, probe
     from auditor.live.http import session
     from auditor.live.prompts import Run
     from auditor.live.render import say
     from auditor.live.targets import observe
+    from auditor.model.records import replace
 
     seen = await observe(targets, replace(access, timeout=min(access.timeout, 30.0)))
     limits, reason = _limits(options, seen)

@@ -8,11 +8,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TextIO
 
 from auditor.config import Config, find_config, load_config
 from auditor.errors import OutputError, UsageError
+from auditor.model.records import replace
 from auditor.whole_file import whole_file
 
 PROFILES = ("default", "strict")

@@ -6,13 +6,13 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from auditor.commands.common import FAIL_ON, add_output, document_stream, with_options
 from auditor.config import Config, load_config
 from auditor.errors import UsageError
+from auditor.model.records import dataclass, replace
 from auditor.revision_config import committed_config, judged_by, judgement
 
 if TYPE_CHECKING:

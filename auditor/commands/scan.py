@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 from auditor.baseline import Entry, apply_baseline, read_baseline, write_baseline
 from auditor.commands.common import FAIL_ON, add_output, add_paths, config_of, document_stream, jobs_of
 from auditor.errors import UsageError
 from auditor.model.findings import LEVELS, ScanResult
+from auditor.model.records import replace
 from auditor.report import REPORTERS, ReportOptions
 from auditor.visible import visible
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from auditor.launch.versions import parse_version, releases, specifier_sets
 from auditor.model.facts import EngineLaunch, Flag, Unresolved
+from auditor.model.records import dataclass
 
 LOOPBACK = ("127.", "localhost", "::1", "[::1]")
 

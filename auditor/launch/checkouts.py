@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from auditor.launch.parse import after
 from auditor.model.facts import PackageReference, Related, Unresolved, Value
+from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.shell_values import ShellWord, known_text
 from auditor.syntax.words import Word

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
 
 from auditor.model.facts import Value
+from auditor.model.records import dataclass
 
 Kind = Literal["int", "human", "float", "str", "flag", "optional-flag", "ints", "strs", "floats", "removed"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from typing import Any, Literal
 from auditor.launch.versions import FIXED, version_verdict
 from auditor.model.facts import Hole, Unresolved, Value
 from auditor.model.findings import Confidence
+from auditor.model.records import dataclass
 
 Family = Literal["upstream", "vendor", "rebuild", "unnumbered", "product", "unknown"]
 

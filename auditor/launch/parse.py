@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from auditor.launch.flags import Kind, is_known, spelled, typed
 from auditor.model.facts import (
@@ -19,6 +18,7 @@ from auditor.model.facts import (
     Unresolved,
     Value,
 )
+from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.shell_words import ShellWord
 from auditor.syntax.words import Word

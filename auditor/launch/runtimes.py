@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from auditor.launch.parse import LaunchContext, after
 from auditor.model.facts import Definition, Fact, Flag, Gpu, Hole, ImageReference, Unresolved
+from auditor.model.records import dataclass, replace
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.shell_words import ShellWord, leaf, split_words

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from auditor.launch.checkouts import Checkouts
 from auditor.launch.installs import install_facts
 from auditor.launch.parse import LaunchContext, engine_environment, launch_of
 from auditor.launch.runtimes import assigned_image, build_arguments, image_facts, run_of, slurm_context
 from auditor.model.facts import Definition, EngineLaunch, Fact, Flag
+from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.shell_lexer import SHELL, Dialect, lex_words

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from auditor.model.facts import PackageReference, Unresolved
+from auditor.model.records import dataclass, replace
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet

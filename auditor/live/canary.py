@@ -8,7 +8,6 @@ never the status alone: in the incident the answer was HTTP 200 with another ten
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from auditor.live.generation import Api, Reply, generate
 from auditor.live.http import Session
@@ -16,6 +15,7 @@ from auditor.live.outcome import Result, Status
 from auditor.live.prompts import Limits, Probe, Run, Way, find_pieces, find_word, make_prompt
 from auditor.live.sentinels import Sentinel, comes_back, foreign, sentinel
 from auditor.model.findings import JsonValue
+from auditor.model.records import dataclass
 
 ROOM = 48  # tokens of output: a code and its neighbours, and one whole record of a planted prompt
 SHORT = 512

@@ -9,7 +9,7 @@ attention tensor-parallel width for latent attention and not at all for the rest
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from auditor.model.records import dataclass
 
 # The first refused prompt length is min(context, capacity) - 6: `tp_worker.py` takes one token off for the request and
 # five for its output, and the scheduler refuses `len >= max_req_input_len`. So min - 7 is the longest that is served.

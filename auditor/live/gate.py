@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
@@ -16,6 +15,7 @@ from auditor.live.server_info import Worker
 from auditor.live.targets import Observation
 from auditor.model.facts import Role
 from auditor.model.findings import JsonValue
+from auditor.model.records import dataclass
 
 PLACEHOLDER = Version("0.0.1.dev0")  # source builds without tags call themselves 0.0.0.dev0
 

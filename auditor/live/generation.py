@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 from auditor.live.http import NoAnswer, Session
+from auditor.model.records import dataclass, field
 
 Api = Literal["completions", "generate", "chat"]
 Prompt = str | list[int]

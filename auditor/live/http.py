@@ -8,7 +8,6 @@ import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urljoin, urlsplit
@@ -17,6 +16,7 @@ import httpx
 
 from auditor import __version__
 from auditor.errors import UsageError
+from auditor.model.records import dataclass, field
 
 MAX_BODY_BYTES = 16 * 1024 * 1024  # /server_info of 64 data-parallel ranks, all arguments repeated, stays under 4 MiB
 MAX_REDIRECTS = 3

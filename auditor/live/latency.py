@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from auditor.errors import UsageError
 from auditor.live.latency_log import Sample
 from auditor.live.outcome import Result
 from auditor.model.findings import JsonValue
+from auditor.model.records import dataclass, field
 
 BASE = math.log(1.02)  # relative width of a cell: quantiles are right to one per cent
 LONG_FROM = 8192

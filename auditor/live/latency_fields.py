@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from auditor.errors import UsageError
+from auditor.model.records import dataclass
 
 Field = Literal["length", "ttft", "cached", "status", "queue", "group"]
 FIELDS: tuple[Field, ...] = ("length", "ttft", "cached", "status", "queue", "group")

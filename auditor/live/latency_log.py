@@ -7,7 +7,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -24,6 +23,7 @@ from auditor.live.latency_fields import (
     place,
     value_at,
 )
+from auditor.model.records import dataclass, field
 
 if TYPE_CHECKING:
     from io import BufferedReader

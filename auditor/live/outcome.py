@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from auditor.model.findings import JsonValue
+from auditor.model.records import dataclass, field
 
 Status = Literal["pass", "fail", "undecided", "note"]
 Verdict = Literal["pass", "fail", "undecided"]

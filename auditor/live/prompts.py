@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
 
 from auditor.live.generation import Api, Prompt, generate, tokenize
 from auditor.live.http import NoAnswer, Session
 from auditor.live.sentinels import SENTENCE, WORDS, Pieces, Sentinel, sentinel, text_prompt, token_prompt
+from auditor.model.records import dataclass, field
 
 Kind = Literal["plant", "under", "over"]
 

@@ -8,11 +8,11 @@ The resolved context length stands in `/v1/models` (`max_model_len`) alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from auditor.live.capacity import REFUSED_BELOW_CAPACITY, Capacity, capacity_of
 from auditor.model.facts import Role
+from auditor.model.records import dataclass
 
 Document = Mapping[str, object]
 

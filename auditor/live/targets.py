@@ -6,7 +6,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +14,7 @@ from auditor.errors import UsageError
 from auditor.live.http import MAX_BODY_BYTES, Access, Answer, NoAnswer, Session, base_url, session
 from auditor.live.server_info import Document, Documents, kind_of, needs_loads
 from auditor.model.facts import Role
+from auditor.model.records import dataclass
 
 TCP = 6  # IPPROTO_TCP: one entry an address, not one a socket type
 AT_ONCE = 8  # requests under way: a gate over sixty ranks must not look like an attack

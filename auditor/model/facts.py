@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
+from auditor.model.records import dataclass, field
 from auditor.model.spans import SourceFile, Span
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from auditor.model.facts import FactSet, Related
+from auditor.model.records import dataclass, field
 from auditor.model.spans import SourceFile, Span
 
 Level = Literal["error", "warning", "note"]

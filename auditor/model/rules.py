@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from auditor.model.findings import Confidence, Level
+from auditor.model.records import dataclass, field
 
 Family = Literal["version", "capacity", "code", "engine"]
 

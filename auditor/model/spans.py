@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from dataclasses import dataclass
+
+from auditor.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)

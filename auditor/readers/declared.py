@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from auditor.model.facts import PackageReference
+from auditor.model.records import replace
 from auditor.model.spans import SourceFile
 from auditor.syntax.requirement_lines import (
     name_of_repository,

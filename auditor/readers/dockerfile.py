@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from auditor.launch.parse import LaunchContext
 from auditor.launch.script import command_facts, script_facts
 from auditor.model.facts import Definition, Fact, Flag, ImageReference, Related, Value
+from auditor.model.records import dataclass, field
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.dockerfile import Instruction, instructions
 from auditor.syntax.expansion import word_of_text

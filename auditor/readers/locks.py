@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs
 
 from auditor.errors import ReadError
 from auditor.model.facts import Fact, PackageReference
+from auditor.model.records import replace
 from auditor.model.spans import SourceFile
 from auditor.syntax import toml_spans
 from auditor.syntax.requirement_lines import normalise, read_shape

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from auditor.launch.flags import spelled
 from auditor.launch.images import family_of, parse_reference
 from auditor.launch.parse import LaunchContext, environment_launch, mapping_launch
 from auditor.model.facts import EngineLaunch, Flag, Role, Value
+from auditor.model.records import replace
 from auditor.model.spans import SourceFile, Span
 from auditor.readers.yaml_shapes import add_setting
 from auditor.syntax.expansion import word_of

@@ -7,9 +7,9 @@ the source is the statement that holds, and the dependency is not stated a secon
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from auditor.model.facts import Fact, PackageReference, Related
+from auditor.model.records import replace
 from auditor.model.spans import SourceFile
 from auditor.readers.declared import listed, of_source, project_itself, tabled
 from auditor.syntax import toml_spans

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from auditor.errors import ReadError
 from auditor.launch.images import is_watched, parse_reference
 from auditor.launch.parse import LaunchContext, entry_of, mapping_launch
 from auditor.launch.script import command_facts, script_facts
 from auditor.model.facts import Definition, Fact, Gpu, Hole, ImageReference, Unresolved, Value
+from auditor.model.records import dataclass, field
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.python_nodes import children_of, nodes_below
 from auditor.syntax.python_strings import Offsets, Resolver, mapped_of, pieces_of, word_of

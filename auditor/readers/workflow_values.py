@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from auditor.launch.parse import LaunchContext
 from auditor.model.facts import Definition, Fact, Hole, ImageReference, Related, Unresolved, Value
+from auditor.model.records import replace
 from auditor.model.spans import SourceFile
 from auditor.readers.workloads import Reading
 from auditor.syntax.expansion import word_of

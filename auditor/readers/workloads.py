@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from auditor.errors import ReadError
 from auditor.launch.images import family_of
 from auditor.launch.parse import LaunchContext, launch_of
 from auditor.launch.script import command_facts, script_facts
 from auditor.model.facts import Definition, EngineLaunch, Fact, Gpu
+from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile
 from auditor.readers.option_maps import option_launch, recipe_launches, with_siblings, worker_launch
 from auditor.readers.yaml_kinds import Kind

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from auditor.launch.images import family_of, is_reference, parse_reference
 from auditor.model.facts import Definition, Flag, Gpu, Hole, ImageReference, Related, Unresolved, Value
+from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile
 from auditor.syntax.expansion import word_of, word_of_text
 from auditor.syntax.mapped import Mapped

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import TextIO
 
 from auditor.model.findings import ScanResult
+from auditor.model.records import dataclass
 from auditor.model.rules import Rule
 
 

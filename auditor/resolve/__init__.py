@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from auditor.model.facts import FactSet, ImageReference
+from auditor.model.records import replace
 from auditor.model.spans import SourceFile
 
 MAX_ROUNDS = 8

@@ -7,9 +7,9 @@ admit. Cycles of includes end.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import replace
 
 from auditor.model.facts import Definition, FactSet, PackageReference, Related, Unresolved
+from auditor.model.records import replace
 
 INCLUDE, CONSTRAINT = "pip-include", "pip-constraint"
 

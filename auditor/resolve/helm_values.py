@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from auditor.model.facts import (
     EngineLaunch,
@@ -19,6 +18,7 @@ from auditor.model.facts import (
     Unresolved,
     Value,
 )
+from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.go_eval import Chart, Piece, Text, evaluate
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 from auditor.launch.images import is_watched, parse_reference
 from auditor.model.facts import Definition, FactSet, ImageReference, Related, Unresolved, Value
+from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile, Span
 from auditor.readers.kubernetes import read
 

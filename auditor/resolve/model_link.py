@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import replace
 
 from auditor.model.facts import EngineLaunch, FactSet, ModelConfig, Related
+from auditor.model.records import replace
 
 
 def link_models(facts: FactSet) -> FactSet:

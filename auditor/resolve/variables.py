@@ -6,7 +6,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from auditor.model.facts import (
     Definition,
@@ -20,6 +19,7 @@ from auditor.model.facts import (
     Unresolved,
     Value,
 )
+from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile, Span
 from auditor.readers.env_file import definitions_in
 

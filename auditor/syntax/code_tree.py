@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from auditor.errors import ReadError
+from auditor.model.records import dataclass, field
 from auditor.model.spans import SourceFile, Span
 
 SIMPLE = (

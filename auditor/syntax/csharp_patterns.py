@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from auditor.model.records import dataclass, field
 from auditor.syntax.csharp_nodes import any_of, between, placed, text_of
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile
 from auditor.syntax.mapped import Mapped
 

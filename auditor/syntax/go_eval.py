@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from auditor.model.records import dataclass, field
 from auditor.model.spans import Span
 from auditor.syntax.go_templates import Action, actions
 

@@ -7,8 +7,8 @@ value becomes a filler that YAML reads as plain text, and `yaml_nodes` shows the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from auditor.model.records import dataclass
 from auditor.syntax.yaml_nodes import MASK
 
 _ACTION = re.compile(

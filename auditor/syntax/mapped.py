@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile, Span
 
 

@@ -11,8 +11,8 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile
 
 _TOP = re.compile(rb"(?m)^(?:@|[A-Za-z_]\w*)")

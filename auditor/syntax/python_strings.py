@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from auditor.model.facts import Hole, Unresolved, Value
+from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.words import Word

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
 from auditor.model.facts import Hole, PackageReference, Unresolved, Value
+from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.words import Word

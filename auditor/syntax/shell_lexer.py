@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from auditor.errors import ReadError
+from auditor.model.records import dataclass, field
 from auditor.syntax.mapped import Mapped
 
 MAX_DEPTH = 40

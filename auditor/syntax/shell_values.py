@@ -6,10 +6,10 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from auditor.model.facts import Definition, Hole, Unresolved, Value
+from auditor.model.records import dataclass, field
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.shell_lexer import Literal, Piece, Substitution, Variable, WordToken

@@ -9,9 +9,9 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from auditor.model.facts import Definition
+from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.shell_lexer import (

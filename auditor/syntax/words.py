@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from auditor.model.facts import Value
+from auditor.model.records import dataclass, field
 from auditor.model.spans import Span
 from auditor.syntax.mapped import Mapped
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from auditor.model.records import dataclass, field
 from tests.engine.faults import Faults
 from tests.engine.pages import PagePool
 from tests.engine.toy import Tokenizer, generate

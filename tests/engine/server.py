@@ -10,9 +10,9 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from auditor.model.records import dataclass, field
 from tests.engine.cluster import Cluster, Done, Engine
 from tests.engine.faults import Faults
 
