@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from binascii import crc32
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -80,6 +81,11 @@ def cache_folder() -> str:
     return os.path.join(base or os.path.join(os.path.expanduser("~"), ".cache"), "auditor")
 
 
+def _place() -> str:
+    """Where the words of this installation are kept: a hook and a development checkout must not undo each other's."""
+    return os.path.join(cache_folder(), f"watched-{crc32(os.path.abspath(__file__).encode()):08x}.json")
+
+
 def _key() -> list[Any]:
     """What the remembered words were made from: the version, and each rule file with its size and time."""
     here = os.path.dirname(os.path.abspath(__file__))
@@ -101,7 +107,7 @@ def _key() -> list[Any]:
 def load() -> dict[str, Any] | None:
     """The byte strings that the rules look for, as remembered; `None` when there are none or the rules have changed."""
     try:
-        with open(os.path.join(cache_folder(), "watched.json"), encoding="utf-8") as stream:
+        with open(_place(), encoding="utf-8") as stream:
             known = json.load(stream)
     except (OSError, ValueError):
         return None
@@ -127,6 +133,6 @@ def remember(needles: Sequence[bytes], code: Mapping[str, Sequence[bytes]]) -> N
         handle, draft = tempfile.mkstemp(dir=folder)
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             json.dump(known, stream)
-        os.replace(draft, os.path.join(folder, "watched.json"))
+        os.replace(draft, _place())
     except OSError:
         return

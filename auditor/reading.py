@@ -45,6 +45,11 @@ class FileResult:
     source: SourceFile | None = None
     read: bool = False
 
+    @property
+    def told(self) -> bool:
+        """Whether there is anything in it."""
+        return self.read or bool(self.problems)
+
 
 def _bytes(path: str) -> bytes:
     """The bytes of a file; of one that is larger than an audit reads, one byte more than that. Raises `OSError`."""
@@ -158,7 +163,8 @@ def index() -> NameIndex:
 
 
 def read_files(candidates: Sequence[Candidate], plan: Plan, jobs: int) -> list[FileResult]:
-    """All candidates in order. On big trees with `jobs` over 1 in worker processes; the answer is the same."""
+    """The candidates that say anything, in order. On big trees with `jobs` over 1 in worker processes; the answer is
+    the same."""
     if jobs > 1 and len(candidates) >= PARALLEL_FROM:
         from concurrent.futures import ProcessPoolExecutor
 
@@ -167,11 +173,11 @@ def read_files(candidates: Sequence[Candidate], plan: Plan, jobs: int) -> list[F
         with ProcessPoolExecutor(jobs) as pool:
             results = pool.map(_chunk, chunks, [plan] * len(chunks))
             return [result for chunk in results for result in chunk]
-    return [read_file(candidate, plan, index()) for candidate in candidates]
+    return [result for result in (read_file(candidate, plan, index()) for candidate in candidates) if result.told]
 
 
 def _chunk(candidates: Sequence[Candidate], plan: Plan) -> list[FileResult]:
-    results = [read_file(candidate, plan, index()) for candidate in candidates]
+    results = read_files(candidates, plan, 1)
     for result in results:
         result.source = None  # the parent reads again the few files that findings point into
     return results
