@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,7 @@ class Ignore:
 def ignores_of(source: SourceFile) -> list[Ignore]:
     """All ignore comments of a file, the malformed ones with their error."""
     found = []
+    below: dict[int, int] = {}  # from a line with nothing but an ignore to the line that it covers
     for match in _DIRECTIVE.finditer(source.text):
         span = source.span(match.start(), match.end())
         reason = _ENDS.sub("", match["reason"]).strip()
@@ -51,8 +52,12 @@ def ignores_of(source: SourceFile) -> list[Ignore]:
         line = span.start.line
         if not before.strip():
             line += 1
-            while _alone(source.line_text(line)):  # several ignores above one line
+            passed = []
+            while line not in below and _alone(source.line_text(line)):  # several ignores above one line
+                passed.append(line)
                 line += 1
+            line = below.get(line, line)
+            below.update(dict.fromkeys(passed, line))
         rules = tuple(part.strip() for part in (match["rules"] or "").split(",") if part.strip())
         error = ""
         if match["word"] != "ignore":
@@ -72,19 +77,22 @@ def _alone(text: str) -> bool:
 
 def suppress(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> tuple[list[Finding], list[Ignore]]:
     """The findings, those that an ignore covers marked as suppressed, and the ignores that covered nothing."""
-    by_path: dict[str, list[Ignore]] = {}
-    for ignore in ignores:
-        by_path.setdefault(ignore.span.path, []).append(ignore)
+    by_line: dict[tuple[str, str], dict[int, int]] = {}  # of a rule in a file: line to the first ignore that covers it
+    for number, ignore in enumerate(ignores):
+        for rule in () if ignore.error else ignore.rules:
+            lines = by_line.setdefault((ignore.span.path, rule), {})
+            lines.setdefault(ignore.span.start.line, number)
+            lines.setdefault(ignore.line, number)
     used: set[int] = set()
     marked = []
     for finding in findings:
-        for ignore in by_path.get(finding.span.path, ()):
-            if not ignore.error and finding.rule in ignore.rules and _covers(ignore, finding):
-                used.add(id(ignore))
-                finding = replace(finding, suppressed=Suppression("inline", ignore.reason))
-                break
+        lines = by_line.get((finding.span.path, finding.rule), {})
+        numbers = [lines[line] for line in _lines_of(finding, lines)] if lines else []
+        if numbers:
+            used.add(min(numbers))
+            finding = replace(finding, suppressed=Suppression("inline", ignores[min(numbers)].reason))
         marked.append(finding)
-    return marked, [ignore for ignore in ignores if id(ignore) not in used]
+    return marked, [ignore for number, ignore in enumerate(ignores) if number not in used]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,9 @@ def _shown(place: str, root: str) -> str:
     return f"{os.path.relpath(path, root).replace(os.sep, '/')}:{line}"
 
 
-def _covers(ignore: Ignore, finding: Finding) -> bool:
+def _lines_of(finding: Finding, lines: Mapping[int, int]) -> list[int]:
+    """The lines of the finding that some ignore covers."""
     first, last = finding.span.start.line, finding.span.end.line
-    return first <= ignore.span.start.line <= last or first <= ignore.line <= last
+    if last - first < len(lines):
+        return [line for line in range(first, last + 1) if line in lines]
+    return [line for line in lines if first <= line <= last]

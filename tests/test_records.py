@@ -55,6 +55,8 @@ def test_a_frozen_record_is_what_the_standard_module_makes_of_it(which: int) -> 
         assert (mine < ours(2)) is (other < theirs(2)) if not which else True
         assert records.replace(mine, y=9) == ours(1, 9, *arguments[2:])
         assert copy.deepcopy(mine) == mine
+    assert dataclasses.replace(ours(1), y=9) == ours(1, 9)
+    assert records.replace(theirs(1), y=9) == theirs(1, 9)
     assert ours(1).names is not ours(1).names
     assert ours(1, secret="a") == ours(1, secret="b")
     assert ours.__doc__ == theirs.__doc__ or which

@@ -21,6 +21,7 @@ else:
         """One field: its name, its default or what makes one, and whether it shows and counts for equality."""
 
         __slots__ = ("compare", "default", "default_factory", "name", "repr")
+        init, _field_type = True, None  # what `dataclasses.replace` asks of a field
 
         def __init__(self, default=MISSING, default_factory=MISSING, repr=True, compare=True) -> None:
             self.name = ""
@@ -33,17 +34,17 @@ else:
 
     def fields(kind) -> tuple[Field, ...]:
         """The fields of a record or of its class, inherited ones first."""
-        return kind.__record__
+        return tuple(kind.__dataclass_fields__.values())
 
     def is_dataclass(kind) -> bool:
         """Whether this is a record or the class of records."""
-        return hasattr(kind if isinstance(kind, type) else type(kind), "__record__")
+        return hasattr(kind if isinstance(kind, type) else type(kind), "__dataclass_fields__")
 
     def replace(record, /, **changes):
         """The record with other values in some of its fields."""
-        for item in record.__record__:
-            if item.name not in changes:
-                changes[item.name] = getattr(record, item.name)
+        for name in record.__dataclass_fields__:
+            if name not in changes:
+                changes[name] = getattr(record, name)
         return type(record)(**changes)
 
     def dataclass(kind=None, /, *, frozen=False, slots=False, order=False):
@@ -53,7 +54,9 @@ else:
         return _record(kind, frozen, slots, order)
 
     def _record(kind, frozen, slots, order):
-        known = {item.name: item for base in reversed(kind.__mro__[1:]) for item in getattr(base, "__record__", ())}
+        known = {}
+        for base in reversed(kind.__mro__[1:]):
+            known.update(getattr(base, "__dataclass_fields__", ()))
         own = []
         for name, hint in kind.__annotations__.items():
             if str(hint).startswith(("ClassVar", "typing.ClassVar")):
@@ -69,7 +72,7 @@ else:
                 body.pop(item.name, None)
         names = tuple(known)
         compared = [item.name for item in known.values() if item.compare]
-        body["__record__"] = tuple(known.values())
+        body["__dataclass_fields__"] = known
         body["__match_args__"] = names
         body["_compared"] = attrgetter(*compared) if compared else staticmethod(lambda record: ())
         body.setdefault("__repr__", _repr)
@@ -95,7 +98,7 @@ else:
     def _first(kind, frozen, slots, record, given, named) -> None:
         """The first record of a class: compile its `__init__`, keep it, and go on with it."""
         scope, head, lines = {"_unset": MISSING}, [], []
-        for item in kind.__record__:
+        for item in fields(kind):
             name, value = item.name, item.name
             if item.default_factory is not MISSING:
                 scope[f"_make_{name}"] = item.default_factory
@@ -121,7 +124,7 @@ else:
         kind.__init__(record, *given, **named)
 
     def _repr(self) -> str:
-        shown = ", ".join(f"{item.name}={getattr(self, item.name)!r}" for item in self.__record__ if item.repr)
+        shown = ", ".join(f"{item.name}={getattr(self, item.name)!r}" for item in fields(self) if item.repr)
         return f"{type(self).__qualname__}({shown})"
 
     def _equal(self, other):
@@ -149,11 +152,11 @@ else:
         raise AttributeError(f"cannot delete field {name!r}")
 
     def _state(self) -> list[Any]:
-        return [getattr(self, item.name) for item in self.__record__]
+        return [getattr(self, name) for name in self.__dataclass_fields__]
 
     def _restore(self, state) -> None:
-        for item, value in zip(self.__record__, state, strict=True):
-            object.__setattr__(self, item.name, value)
+        for name, value in zip(self.__dataclass_fields__, state, strict=True):
+            object.__setattr__(self, name, value)
 
 
 __all__ = ["MISSING", "dataclass", "field", "fields", "is_dataclass", "replace"]

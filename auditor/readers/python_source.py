@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from auditor.errors import ReadError
 from auditor.launch.images import is_watched, parse_reference
@@ -67,6 +68,8 @@ class _Module:
     """Lists and mappings by name: the line, the expression, and whether it adds to what was there."""
     options: dict[str, tuple[Value, Span]] = field(default_factory=dict)
     """Defaults of command line options of the module itself, by the name of their attribute."""
+    variables: tuple[object, Mapping[str, Definition]] = (None, MappingProxyType({}))
+    """The constants and what a script sees of them."""
     test: bool = False
     last_line: int = 1 << 40
     """Where the function ends that is looked at."""
@@ -463,6 +466,18 @@ def _keywords(node: ast.Call, module: _Module) -> Iterator[ast.keyword]:
                     yield ast.copy_location(ast.keyword(arg=key.value, value=value), value)
 
 
+def _variables(module: _Module) -> Mapping[str, Definition]:
+    """The constants that hold here as variables of a script, made once for all scripts of a function."""
+    constants, variables = module.variables
+    if constants is not module.constants:
+        variables = {
+            re.sub(r"\W+", "_", name).strip("_"): Definition(name, value, "python", "", span)
+            for name, (value, span, _) in module.constants.items()
+        }
+        module.variables = (module.constants, variables)
+    return variables
+
+
 def _text(node: ast.Constant | ast.JoinedStr, module: _Module, scope: str, call: str | None) -> Iterator[Fact]:
     """One text: an image, a requirement, or a command, by its whole shape and by where it goes."""
     if isinstance(node, ast.Constant) and not isinstance(node.value, str):
@@ -504,9 +519,5 @@ def _text(node: ast.Constant | ast.JoinedStr, module: _Module, scope: str, call:
     runs = call is not None and (target in _RUNS or _COMMAND_NAMES.search(target) is not None)
     if runs and re.search(r"\s", text) and (_COMMAND.match(text) or "\n" in text):
         pieces = pieces_of(node, offsets)
-        variables = {
-            re.sub(r"\W+", "_", name).strip("_"): Definition(name, value, "python", "", span)
-            for name, (value, span, _) in module.constants.items()
-        }
-        context = LaunchContext(scope=scope, gpu=module.gpu, variables=variables)
+        context = LaunchContext(scope=scope, gpu=module.gpu, variables=_variables(module))
         yield from script_facts(mapped_of(pieces, offsets.ends(node)[1]), source, context)
