@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import islice, takewhile
 from typing import Literal
 
 from auditor.model.facts import Value
@@ -140,7 +142,9 @@ def _at(text: str, index: int, table: Mapping[str, tuple[_Row, ...]]) -> tuple[O
             return row.option, ""
     if not text:
         return None, ""
-    candidates = [name for name in _names(index) if name.startswith(text)]
+    names = _names(index)
+    first = bisect_left(names, text)
+    candidates = list(takewhile(lambda name: name.startswith(text), islice(names, first, None)))
     options = {next(row.option for row in table[name] if row.first <= index <= row.last) for name in candidates}
     if len(candidates) == 1:
         return options.pop(), ""
