@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -52,6 +53,18 @@ _TALKS = {
     "secho",
 }
 _GPU_KEYS = {"gpu", "gpu_type", "accelerator", "accelerator_type", "gpus"}
+# The engine as a word of a command, an image or a requirement; not its modules, its variables, identifiers with it.
+# Several patterns that begin with a literal are searched in a tenth of the time of one that does not.
+_ENGINE = (
+    r"sglang(?:(?![\w.])|_router|_[\w.-]*:|\.(?:launch|bench|compile|srt\.entrypoints)|\s*[\[=<>~!@]|(?<=dynamo\.sglang))",
+    r"SGLang\s*[\[=<>~!@]",
+    r"SGLANG\s*[\[=<>~!@]",
+    r"sgl-dev",
+    r"ai-dynamo",
+)
+_CALLS = (r"Engine\(", r"Runtime\(", r"ServerArgs\(")
+_TELLS = tuple(map(re.compile, (*_ENGINE, *_CALLS)))
+_TEXT = re.compile("|".join((*_ENGINE, "install")))
 _OPTION = re.compile(r"(?:^|\.)(?:args|arguments|opts|options|parsed|parsed_args|flags|FLAGS)\.(\w+)$")
 _TESTS = re.compile(r"(?:^|/)(?:tests?|testing|conftest\.py|test_[^/]*\.py|[^/]*_test\.py)(?:/|$)", re.IGNORECASE)
 
@@ -73,29 +86,86 @@ class _Module:
     test: bool = False
     last_line: int = 1 << 40
     """Where the function ends that is looked at."""
+    telling: Sequence[int] = ()
+    """Lines on which something stands that can lead to a fact."""
 
 
 def read(source: SourceFile) -> Iterator[Fact]:
     """The facts of one module. Raises `ReadError` where Python cannot parse it."""
+    if not _may_tell(source.text):
+        return
     tree = parse_python(source)
     nodes = nodes_below(tree.body)
-    if not any(map(_speaks, nodes)):
+    lines = _telling_lines(nodes)
+    if not lines:
         return
-    module = _Module(source, Offsets(source), test=bool(_TESTS.search(source.path)))
+    module = _Module(source, Offsets(source), test=bool(_TESTS.search(source.path)), telling=lines)
     _collect(tree, nodes, module)
     yield from _walk(tree.body, module, "", None, 0)
 
 
-def _speaks(node: ast.AST) -> bool:
-    """Whether a node names the engine, or may start it by a class of its own; not so in a file of which only comments
-    name it, or that only imports from it."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and _NAMED.search(node.value) is not None
-    if isinstance(node, ast.Name):
-        return node.id in _ENGINE_CALLS or _NAMED.search(node.id) is not None
-    if isinstance(node, ast.Attribute):
-        return node.attr in _ENGINE_CALLS or _NAMED.search(node.attr) is not None
+def _may_tell(text: str) -> bool:
+    """Whether more than imports and comments names the engine."""
+    for pattern in _TELLS:
+        for match in pattern.finditer(text):
+            line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].lstrip()
+            if not line.startswith(("from ", "import ", "#", "class ", "def ")):
+                return True
     return False
+
+
+def _telling_lines(nodes: Sequence[ast.AST]) -> list[int]:
+    """The lines, in order, on which something stands that can lead to a fact: a text about the engine, a call that
+    starts or installs it, a name that was given such a value. Only what holds one of them is looked into: the engine's
+    own sources name it in every import, and say nothing that way."""
+    lines: set[int] = set()
+    silent: set[int] = set()
+    for node in nodes:
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and id(node) not in silent and _TEXT.search(node.value):
+                lines.add(node.lineno)
+        elif isinstance(node, ast.Call):
+            last = _last(node.func)
+            if last in _ENGINE_CALLS or _INSTALLS.search(last):
+                lines.add(node.lineno)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            silent.add(id(node.value))  # a docstring; the nodes come from the outside in
+    if not lines:
+        return []
+    used: dict[str, list[int]] = {}
+    given: list[tuple[int, int, str]] = []
+    for node in nodes:
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            used.setdefault(_last(node), []).append(node.lineno)
+        elif isinstance(node, ast.keyword) and node.arg:
+            used.setdefault(node.arg, []).append(node.lineno)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            given += [(node.lineno, node.end_lineno or node.lineno, _last(target)) for target in targets]
+    spread: set[str] = set()
+    grown = True
+    while grown:
+        order = sorted(lines)
+        names = {name for first, last, name in given if name and _any_within(order, first, last)}
+        grown = not names <= spread
+        for name in names - spread:
+            lines.update(used.get(name, ()))
+        spread |= names
+    return sorted(lines)
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _any_within(lines: Sequence[int], first: int, last: int) -> bool:
+    at = bisect_left(lines, first)
+    return at < len(lines) and lines[at] <= last
+
+
+def _tells(node: ast.stmt, module: _Module) -> bool:
+    first = min([node.lineno, *(entry.lineno for entry in getattr(node, "decorator_list", ()))])
+    return _any_within(module.telling, first, node.end_lineno or node.lineno)
 
 
 def _collect(tree: ast.Module, nodes: Sequence[ast.AST], module: _Module) -> None:
@@ -348,6 +418,8 @@ def _walk(nodes: Sequence[ast.AST], module: _Module, scope: str, call: str | Non
 
 
 def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: int) -> Iterator[Fact]:
+    if isinstance(node, ast.stmt) and not _tells(node, module):
+        return
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         inner = f"{scope}.{node.name}" if scope else node.name
         outer, end = module.constants, module.last_line
