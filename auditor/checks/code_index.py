@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from auditor.checks.code_words import StateWords
+from auditor.checks.positive_predicate import Positive, positives
 from auditor.model.records import dataclass, field
 from auditor.model.spans import Span
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional, scopes
@@ -49,7 +50,8 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class ClassRecord:
-    """A class: its bases, fields, terminal predicates, writes of its own fields by method, folds."""
+    """A class: its bases, fields, terminal predicates, writes of its own fields by method, folds, and the predicates
+    that say that it may be used."""
 
     name: str
     bases: tuple[str, ...]
@@ -58,6 +60,7 @@ class ClassRecord:
     predicates: tuple[Predicate, ...]
     writes: tuple[Write, ...]
     folds: tuple[Fold, ...]
+    positives: tuple[Positive, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,14 @@ def _class(tree: CodeTree, node: ast.ClassDef, words: StateWords) -> ClassRecord
                     predicates.append(Predicate(statement.name, read, span, called))
     bases = tuple(filter(None, (last_name(base) for base in node.bases)))
     return ClassRecord(
-        node.name, bases, tree.name_span(node, node.name), tuple(fields), tuple(predicates), tuple(writes), tuple(folds)
+        node.name,
+        bases,
+        tree.name_span(node, node.name),
+        tuple(fields),
+        tuple(predicates),
+        tuple(writes),
+        tuple(folds),
+        positives(tree, node, words),
     )
 
 

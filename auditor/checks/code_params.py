@@ -11,12 +11,17 @@ from auditor.model.records import dataclass, field
 @dataclass(frozen=True, slots=True)
 class AdmitParams:
     """`known_enums` gives the members of enumerations that live in packages outside of the scanned tree, by the dotted
-    name that they are imported under; `far_predicates` are predicates that cover every end (futures, tasks)."""
+    name that they are imported under; `far_predicates` are predicates that cover every end (futures, tasks); `ready` are
+    words of a member that names the state of what may enter: a fix compares with that one."""
 
     states: StateWords = field(default_factory=StateWords)
     admits: AdmissionWords = field(default_factory=AdmissionWords)
     known_enums: Mapping[str, Texts] = field(default_factory=dict)
     far_predicates: Texts = ("done", "IsCompleted")
+    ready: Words = (
+        "ready", "valid", "admitted", "accepted", "admissible", "approved", "eligible", "runnable", "schedulable",
+        "allowed", "permitted", "authorized", "qualified", "acceptable", "verified", "usable",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from auditor.checks.code_index import CodeIndex, EnumRecord, Split
 from auditor.checks.code_params import AdmitParams
 from auditor.checks.code_shapes import Shape, guard_shape
 from auditor.checks.code_words import Texts
+from auditor.checks.guard_repair import repair
+from auditor.checks.guard_rewrite import Rewriter
 from auditor.checks.guarded_doors import guarded_elsewhere
 from auditor.model.facts import Related
 from auditor.model.findings import Confidence
@@ -30,6 +32,8 @@ class Verdict:
     confidence: Confidence
     hidden: str
     related: tuple[Related, ...] = ()
+    split: Split | None = None
+    enum: EnumRecord | None = None
 
 
 def _outer(tree: CodeTree) -> list[Scope]:
@@ -74,8 +78,10 @@ def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match
                 known = best.get(key)
                 if known is None or (known[2].confidence != "high" and verdict.confidence == "high"):
                     best[key] = (atom, admission, verdict, scope)
+    rewriter = Rewriter(tree)
     for key in sorted(best):
         atom, admission, verdict, scope = best[key]
+        fix = repair(atom, scope, verdict.split, verdict.enum, tree, index, params, rewriter)
         span = tree.span(atom.node)
         effect = tree.span(admission.node)
         related = (*verdict.related, Related(effect, "it is taken in here"))
@@ -87,7 +93,9 @@ def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match
             values={"test": tree.source.slice(span), "subject": admission.subject or "it", "hidden": verdict.hidden},
             properties={"subject": admission.subject, "effect": admission.verb, "proof": verdict.hidden},
             related=related,
+            edits=fix.edits,
             confidence=verdict.confidence,
+            remedy=fix.remedy,
         )
 
 
@@ -145,6 +153,7 @@ def _judge_split(
             Related(split.predicate, f"`{split.name}` answers from `{split.reads}` alone"),
             Related(split.recorded, f"the refusal is recorded in `{split.verdict}`"),
         ),
+        split,
     )
 
 
@@ -196,7 +205,7 @@ def _judge_member(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex,
             return None
         shown = ", ".join(hidden[:4])
         related = (Related(enum.span, f"`{enum.name}` has {shown} as well"),) if enum.span is not None else ()
-        return Verdict("high", f"`{shown}` passes it", related)
+        return Verdict("high", f"`{shown}` passes it", related, enum=enum)
     if any(states.is_refused(member) for member in atom.members):
         return None
     if not states.is_state(atom.name):
