@@ -11,8 +11,8 @@ from auditor.model.records import dataclass, field
 @dataclass(frozen=True, slots=True)
 class AdmitParams:
     """`known_enums` gives the members of enumerations that live in packages outside of the scanned tree, by the dotted
-    name that they are imported under; `far_predicates` are predicates that cover every end (futures, tasks); `ready` are
-    words of a member that names the state of what may enter: a fix compares with that one."""
+    name that they are imported under; `far_predicates` are predicates that cover every end (futures, tasks); `ready`
+    are words of a member that names the state of what may enter: a fix compares with that one."""
 
     states: StateWords = field(default_factory=StateWords)
     admits: AdmissionWords = field(default_factory=AdmissionWords)

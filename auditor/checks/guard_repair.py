@@ -9,7 +9,6 @@ and only where libcst and `ast` agree on the text; libcst is not imported for an
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -68,10 +67,10 @@ def repair(
         return Repair(remedy=answer.lack)
     if answer.predicate is None and not answer.member:
         return Repair()
-    if form is None:
+    parents = rewriter.parents(scope.node, parents_of)
+    if form is None or form.node not in parents:
         why = "the test is asked through a name, a helper or a pattern"
     else:
-        parents = rewriter.parents(scope.node, parents_of)
         why = obstacle(form, parents)
         if not why:
             function = function_around(form.node, parents, scope.node)
@@ -80,6 +79,10 @@ def repair(
             else:
                 assert answer.predicate is not None  # noqa: S101 - one of the two is there
                 edit = ask_predicate(rewriter, function, form, answer.predicate.name, answer.predicate.called)
+            if edit is not None and rewriter.repeats(parents.get(form.node), edit):
+                return Repair(
+                    remedy=f"Leave this out where `{edit.text}` stands beside it (`--fix` writes that). {_OTHERS}"
+                )
             if edit is not None:
                 return Repair((edit,), f"Write `{edit.text}` here (`--fix` does): {answer.shown}. {_OTHERS}")
             why = "how it is written"
@@ -185,10 +188,21 @@ def _alone(atom: Atom, candidates: Iterable[Split], index: CodeIndex) -> bool:
 
 
 def _speaks_of(tree: CodeTree, candidates: Iterable[Split], index: CodeIndex) -> bool:
-    """Whether the file names the class, or a class that it comes from."""
-    text = tree.source.text
-    names = {name for other in candidates for name in _line(other.name, index)}
-    return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+    """Whether the file uses the class, or a class that it comes from."""
+    return not {name for other in candidates for name in _line(other.name, index)}.isdisjoint(_names_of(tree))
+
+
+def _names_of(tree: CodeTree) -> set[str]:
+    """The names that the code of a file uses; words of its comments and texts are none."""
+    found: set[str] = set()
+    for node in ast.walk((tree.whole() or tree).module):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            found.add(last_name(node))
+        elif isinstance(node, ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add(node.name.rpartition(".")[2])
+    return found
 
 
 # --- the states of an enumeration -----------------------------------------------------------------------------------
@@ -208,7 +222,7 @@ def _of_enum(
     if receiver is not None and len(offered) == 1:
         [(made, positive)] = offered
         kind = declared(receiver, scope.node, scope.owner, tree)
-        named = re.search(rf"\b{re.escape(made.name)}\b", tree.source.text) is not None
+        named = made.name in _names_of(tree)
         if made.name in kind or (not kind and named and _only_holder(atom.name, made, index)):
             return _Answer(positive, shown=f"`{made.name}.{positive.name}` names the states that may enter")
     if ready:
@@ -273,6 +287,7 @@ def _asking_state(
                     and set(members) <= set(enum.members)
                     and not any(states.is_final(member) for member in members)
                     and all(_is_verdict(name, states) for name in rests)
+                    and not states.is_room(positive.name)
                 ):
                     yield made, positive
 

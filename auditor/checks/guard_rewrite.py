@@ -33,6 +33,7 @@ class Rewriter:
     tree: CodeTree
     _parents: dict[ast.AST, dict[ast.AST, ast.AST]] = field(default_factory=dict)
     _functions: dict[ast.AST, FunctionCst | None] = field(default_factory=dict)
+    _made: set[tuple[ast.AST, str]] = field(default_factory=set)
 
     def parents(
         self, function: FunctionNode, make: Callable[[ast.AST], dict[ast.AST, ast.AST]]
@@ -41,6 +42,14 @@ class Rewriter:
         if function not in self._parents:
             self._parents[function] = make(function)
         return self._parents[function]
+
+    def repeats(self, around: ast.AST | None, edit: Edit) -> bool:
+        """Whether the same `and` or `or` has been given the same text already: `state != A and state != B`."""
+        if not isinstance(around, ast.BoolOp):
+            return False
+        known = (around, edit.text) in self._made
+        self._made.add((around, edit.text))
+        return known
 
     def concrete(self, function: FunctionNode) -> FunctionCst | None:
         """The concrete syntax of a function; `None` where libcst cannot give it: the finding stands without an edit."""

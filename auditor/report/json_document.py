@@ -71,6 +71,7 @@ def finding_json(finding: Finding) -> dict[str, JsonValue]:
         "related": [related_json(related) for related in finding.related],
         "flow": [related_json(related) for related in finding.flow],
         "properties": dict(finding.properties),
+        "edits": [{**place(edit.span), "text": edit.text} for edit in finding.edits],
         "suppressed": {"kind": suppressed.kind, "reason": suppressed.reason} if suppressed else None,
     }
 
