@@ -20,7 +20,13 @@ RULE = "admit-on-negative-state"
 CASES = sorted(path for path in (ROOT / "fixtures" / "fixes").iterdir() if (path / "after").is_dir())
 LEFT = ROOT / "fixtures" / "fixes" / "left-alone" / "before"
 REQUEST = (ROOT / "fixtures" / "fixes" / "split-verdict" / "before" / "request.py").read_text(encoding="utf-8")
-DOOR = "from request import Request\n\n\ndef add(queue, req: Request):\n    if not req.finished():\n        queue.append(req)\n"
+DOOR = """from request import Request
+
+
+def add(queue, req: Request):
+    if not req.finished():
+        queue.append(req)
+"""
 
 
 def guards(result: ScanResult) -> list[Finding]:
