@@ -64,7 +64,18 @@ def test_a_cap_is_exact_and_page_aligned() -> None:
 
 
 MODELS = st.sampled_from(
-    ["Qwen/Qwen3-8B", "deepseek-ai/DeepSeek-R1", "zai-org/GLM-5.2-FP8", "openai/gpt-oss-120b", "Qwen/Qwen3.6-27B"]
+    [
+        "Qwen/Qwen3-8B",
+        "deepseek-ai/DeepSeek-R1",
+        "zai-org/GLM-5.2-FP8",
+        "openai/gpt-oss-120b",
+        "Qwen/Qwen3.6-27B",
+        "deepseek-ai/DeepSeek-V4-Flash",
+        "moonshotai/Kimi-K3",
+        "zai-org/GLM-5.3-Flash",
+        "MiniMaxAI/MiniMax-M3",
+        "nvidia/Qwen3.6-27B-NVFP4",
+    ]
 )
 VERSIONS = st.sampled_from([None, (0, 4, 6), (0, 5, 3), (0, 5, 11), (0, 5, 19), (0, 5, 23)])
 
@@ -103,6 +114,66 @@ def test_an_unknown_version_only_widens(model: str, tp: int, version: tuple[int,
     unknown, known = estimate_pool(spec), estimate_pool(replace(spec, version=version))
     assert unknown.tokens.low <= known.tokens.low + 1
     assert unknown.tokens.high >= known.tokens.high - 1
+
+
+ANY_MODEL = st.sampled_from(models())
+OPTIONS = st.fixed_dictionaries(
+    {
+        "tp": st.sampled_from([1, 2, 4, 8, 16]),
+        "pp": st.sampled_from([1, 2]),
+        "vendor": st.sampled_from(["nvidia", "amd", "huawei"]),
+        "capability": st.sampled_from([None, 8.9, 9.0, 10.0]),
+        "unified": st.booleans(),
+        "fraction": st.one_of(st.none(), st.floats(0.2, 0.97)),
+        "kv_dtype": st.sampled_from([None, "auto", "fp8_e4m3", "bf16"]),
+        "quantization": st.sampled_from([None, "fp8", "int4"]),
+        "version": VERSIONS,
+        "speculative": st.sampled_from([None, "EAGLE", "NGRAM"]),
+        "page_size": st.sampled_from([None, 64]),
+        "max_running_requests": st.sampled_from([None, 16]),
+        "disable_radix_cache": st.booleans(),
+        "role": st.sampled_from([None, "prefill", "decode"]),
+    }
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(model=ANY_MODEL, memory=st.integers(4, 300), options=OPTIONS, spread=st.booleans())
+def test_every_estimate_is_an_interval(model: str, memory: int, options: dict[str, object], spread: bool) -> None:
+    found = find_model(model)
+    assert found is not None
+    more = {"dp_attention": True, "dp": options["tp"]} if spread else {}
+    estimate = estimate_pool(LaunchSpec(found.shape, memory * GIB, **{**options, **more}))  # type: ignore[arg-type]
+    for part in (estimate.tokens, estimate.free, estimate.fraction, estimate.weights, estimate.cell, estimate.budget):
+        assert 0 <= part.low <= part.expected <= part.high, (part, estimate)
+
+
+@settings(deadline=None, max_examples=40)
+@given(model=ANY_MODEL, known=st.sampled_from([8.9, 9.0, 10.0]), version=VERSIONS, tp=st.sampled_from([1, 8]))
+def test_an_unknown_capability_only_widens(model: str, known: float, version: tuple[int, ...] | None, tp: int) -> None:
+    found = find_model(model)
+    assert found is not None
+    spec = LaunchSpec(found.shape, 180 * GIB, tp=tp, fraction=0.85, version=version)
+    unknown, sure = estimate_pool(spec).tokens, estimate_pool(replace(spec, capability=known)).tokens
+    assert unknown.low <= sure.low + 1
+    assert unknown.high >= sure.high - 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    model=ANY_MODEL,
+    version=VERSIONS.filter(bool),
+    tp=st.sampled_from([1, 8]),
+    vendor=st.sampled_from(["nvidia", "amd"]),
+)
+def test_an_unknown_version_only_widens_any_model(model: str, version: tuple[int, ...], tp: int, vendor: str) -> None:
+    found = find_model(model)
+    assert found is not None
+    spec = LaunchSpec(found.shape, 180 * GIB, vendor=vendor, capability=9.0, tp=tp, fraction=0.85)
+    assume(version in possible_versions(spec))
+    unknown, known = estimate_pool(spec).tokens, estimate_pool(replace(spec, version=version)).tokens
+    assert unknown.low <= known.low + 1
+    assert unknown.high >= known.high - 1
 
 
 ORDER = ["below", "straddles", "low-headroom", "covers"]

@@ -283,3 +283,9 @@ def test_block_sparse_attention_keeps_index_rows() -> None:
     )  # fmt: skip
     assert found is not None
     assert found.index_elements == 128 * (2 + 1 + 1)
+
+
+def test_gemma_3_had_another_window_before_0_5_11() -> None:
+    found = shape("google/gemma-3-27b-it")
+    assert [found.context_at(version) for version in (None, (0, 5, 9), (0, 5, 11))] == [131_072, 1_048_576, 131_072]
+    assert shape("Qwen/Qwen3-8B").context_at((0, 5, 9)) == 40_960

@@ -37,7 +37,7 @@ def workspace(spec: LaunchSpec) -> Interval:
     """What the aiter backend of AMD devices leaves of the fraction, of an explicit one too, where the context is above
     8,192: 0.85 of it (`attention_hook.py`, `model_runner.py` up to 0.5.3; not yet in 0.4.6). It is the default except
     for sparse MLA and for MLA whose rank has neither 16 nor 128 heads; hybrids choose by layer kind."""
-    shape, context = spec.shape, spec.context or spec.shape.context
+    shape, context = spec.shape, spec.context or spec.shape.context_at(spec.version)
     if spec.vendor != "amd" or (context is not None and context <= 8192):
         return exact(1.0)
     if spec.attention_backend is not None:

@@ -8,6 +8,7 @@ from auditor.capacity.catalog import Gpu, find_gpu, find_model
 from auditor.capacity.launch import known_of
 from auditor.capacity.pool import PoolEstimate, Word, estimate_pool, verdict
 from auditor.capacity.shapes import ModelShape, shape_of
+from auditor.capacity.spec import version_of
 from auditor.model.facts import EngineLaunch, FactSet, ModelConfig, Unresolved
 from auditor.model.records import dataclass
 
@@ -31,7 +32,7 @@ def pool_of(launch: EngineLaunch, version: str | None, models: Sequence[ModelCon
     gpu = _gpu(launch, missing)
     window = launch.flags.get("context-length")
     flag = window.value if window is not None and isinstance(window.value, int) and window.value > 0 else None
-    context = flag or (shape.context if shape else None)
+    context = flag or (shape.context_at(version_of(version)) if shape else None)
     source = "flag" if flag else "model" if context else None
     known = known_of(launch, shape, version) if shape is not None else None
     for name in known.open if known is not None else ():

@@ -53,17 +53,17 @@ def free_before_load(spec: LaunchSpec) -> Interval:
     if spec.vendor not in ("nvidia", "amd"):
         # npu-smi shows 3.1 to 3.4 GB in use on idle Ascend devices (vllm-project/vllm-ascend issue 2534)
         low = (total if smallest is None else smallest) - 4.5
-        return Interval(low, max(low, total - 3.0), total - 0.5) * GIB
+        return (Interval(low, max(low, total - 3.0), max(low, total - 0.5)) * GIB).at_least(1.0)
     if spec.vendor == "amd":
         collective = Interval(0.2, 0.75, 1.2) * (ranks if ranks > 1 else 0)
-        return (Interval(total - 1.5, total - 0.9, total - 0.4) - collective) * GIB
+        return ((Interval(total - 1.5, total - 0.9, total - 0.4) - collective) * GIB).at_least(1.0)
     collective = (
         Interval(0.1, 0.6, 1.2) if 1 < ranks < 8 else Interval(0.4, 0.9, 1.8) if ranks >= 8 else Interval(0, 0, 0)
     )
     if spec.ep and spec.ep > 8:
         collective = collective + Interval(0.2, 1.0, 1.8)  # NVSHMEM and all-to-all buffers of wide expert parallelism
     low = (total if smallest is None else smallest) - context - 0.35
-    return (Interval(low, total - context, total - context + 0.3) - collective) * GIB
+    return ((Interval(low, total - context, total - context + 0.3) - collective) * GIB).at_least(1.0)
 
 
 def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
@@ -149,7 +149,7 @@ def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:
 def _refusals(spec: LaunchSpec, full: bool) -> tuple[str, ...]:
     """Reasons for which the engine would not start as asked, which an estimate of its pool has to name."""
     said = []
-    own, ranks = spec.shape.context, spec.attention_ranks
+    own, ranks = spec.shape.context_at(spec.version), spec.attention_ranks
     if full:
         said.append("the weights do not fit: the engine would not start")
     if spec.shape.heads and spec.shape.heads % ranks:

@@ -30,7 +30,8 @@ class ModelShape:
     of an expert takes after loading where release and kernels decide it, `kv_scheme` the type of KV elements that the
     checkpoint prescribes (`fp8`, `none`, or `None` where that is not known). `compressed` counts the layers that keep
     one row for 4 and for 128 tokens, `index_pool` the tokens of one index row, `index_elements` what the indices of
-    block-sparse attention keep of a token over all layers."""
+    block-sparse attention keep of a token over all layers, `early_context` the window that releases before 0.5.11
+    derive where it is another one."""
 
     family: Family
     layers: int
@@ -65,6 +66,13 @@ class ModelShape:
     compressed: tuple[int, int] = (0, 0)
     index_pool: int = 1
     index_elements: int = 0
+    early_context: int | None = None
+
+    def context_at(self, version: tuple[int, ...] | None) -> int | None:
+        """The context that a release derives: before 0.5.11, on transformers 4, Gemma 3 has the rope factor of its full
+        layers beside its length, and the engine multiplies them."""
+        early = version is not None and version < (0, 5, 11)
+        return self.early_context if early and self.early_context is not None else self.context
 
     @property
     def priced(self) -> bool:
@@ -72,9 +80,10 @@ class ModelShape:
         return self.family != "compressed" or self.token_bytes is not None or any(self.compressed)
 
 
-def context_of(config: Mapping[str, Any]) -> int | None:
+def context_of(config: Mapping[str, Any], early: bool = False) -> int | None:
     """The derived context length: the first key that is set, times the rope factor unless the configuration keeps the
-    original length beside it or scales the llama3 way (`hf_transformers_utils.py:get_context_length`)."""
+    original length beside it or scales the llama3 way (`hf_transformers_utils.py:get_context_length`); `early` as
+    releases before 0.5.11 derive it."""
     text = text_config(config)
     base = next((text[key] for key in CONTEXT_KEYS if isinstance(text.get(key), int)), None)
     if base is None:
@@ -86,6 +95,8 @@ def context_of(config: Mapping[str, Any]) -> int | None:
         if "original_max_position_embeddings" not in scaling and kind != "llama3":
             given = scaling.get("factor", 1)
             factor = float(given) if isinstance(given, (int, float)) else 1.0
+    if str(text.get("model_type") or "").startswith("gemma3") and not early:
+        factor = 1.0  # its rope parameters are kept by kind of layer, where the engine does not look
     return int(base * factor)
 
 
@@ -141,6 +152,7 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         head_dim=number("global_head_dim", default=head_dim) if swa else head_dim,
         v_head_dim=_value_dim(text, head_dim, lora, swa),
         context=context_of(config),
+        early_context=context_of(config, early=True) if context_of(config, early=True) != context_of(config) else None,
         quantization=quantization_of(config),
         parameters=count(text, layers, hidden, heads, kv_heads, head_dim, linear, tower),
         kv_lora_rank=lora,

@@ -79,12 +79,14 @@ def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | N
     """The verdict of the estimate. Without a known accelerator only what holds on all of them is said for certain."""
     from auditor.capacity.catalog import find_gpu, gpus
     from auditor.capacity.launch import known_of, shapes_named
+    from auditor.capacity.spec import version_of as numbers_of
 
     flag = launch.flags.get("context-length")
     if flag is not None and number(flag) is None:
         return None  # the window itself is a variable: there is nothing to compare
     shapes = _from_tree(launch, facts) or shapes_named(launch)
-    context = number(flag) or (shapes[0].context if shapes else None)
+    version = version_of(launch, facts)
+    context = number(flag) or (shapes[0].context_at(numbers_of(version)) if shapes else None)
     if context is None:
         return None
     if not shapes:
@@ -92,7 +94,6 @@ def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | N
         return _unknown(launch, context, f"the architecture of `{what}` is in no catalogue and no file")
     if not shapes[0].priced:
         return _unknown(launch, context, "there is no public figure for the KV bytes of this model's attention")
-    version = version_of(launch, facts)
     known = [known_of(launch, shape, version) for shape in shapes]
     if known[0].open:
         name = known[0].open[0]

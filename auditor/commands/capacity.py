@@ -226,7 +226,7 @@ def _row(
     if shape is not None and not shape.priced:
         missing.append("the KV bytes per token of this compressed attention: no public figure")
         spec = None
-    context = options.context or (shape.context if shape else None)
+    context = options.context or (shape.context_at(version_of(options.engine_version)) if shape else None)
     row: dict[str, Any] = {
         "model": model,
         "gpu": name,
