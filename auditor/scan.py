@@ -48,9 +48,9 @@ def scan(request: ScanRequest) -> ScanResult:
     whole_tree = any(os.path.isdir(path) for path in request.paths)
     matches, more = _run_checks(facts, rules, whole_tree, notes)
     problems += more
-    modules = modules_of(
-        results, {path: sources[path] for result in results if result.modules for path in [result.path]}
-    )
+    written = [result.path for result in results if result.modules]
+    modules = modules_of(results, {path: sources[path] for path in written if path in sources})
+    problems += [Problem(path, _GONE, "unread") for path in written if path not in sources]
     if modules and any(isinstance(_check(rule), CodeCheck) for rule in rules):
         from auditor.checks.code_run import run_code_checks
 
@@ -72,12 +72,33 @@ def scan(request: ScanRequest) -> ScanResult:
         findings, idle, expired = suppress_by_config(findings, silenced, request.today)
         spoken += _config_ignores(rules, idle if whole_tree else [], expired, walked.root, sources, notes)
     findings += findings_of(spoken, request.config.profile)
+    findings, more = _still_there(findings, sources)
+    problems += more
     findings.sort(key=lambda finding: finding.sort_key)
     problems.sort(key=lambda problem: (problem.path, problem.span.start.offset if problem.span else -1, problem.reason))
     prefix = _prefix(walked.root)
     findings = [replace(finding, prefix=prefix) for finding in findings] if prefix else findings
     stats = Stats(walked.files, sum(result.read for result in results), tuple(notes))
     return ScanResult(tuple(findings), tuple(problems), facts, stats, sources, prefix, whole_tree)
+
+
+_GONE = "went away while the audit ran"
+
+
+def _still_there(findings: Sequence[Finding], sources: Sources) -> tuple[list[Finding], list[Problem]]:
+    """The findings that can be shown: a file that a worker process read may be gone by now. Such files are problems."""
+    gone = sorted({finding.span.path for finding in findings if finding.span.path not in sources})
+    kept = [
+        replace(
+            finding,
+            related=tuple(related for related in finding.related if related.span.path in sources),
+            flow=tuple(related for related in finding.flow if related.span.path in sources),
+            edits=tuple(edit for edit in finding.edits if edit.span.path in sources),
+        )
+        for finding in findings
+        if finding.span.path in sources
+    ]
+    return kept, [Problem(path, _GONE, "unread") for path in gone]
 
 
 def _prefix(root: str) -> str:
@@ -106,6 +127,7 @@ def gather(
         if result.source is not None:
             sources.put(result.source)
     problems = [problem for result in results for problem in result.problems]
+    problems += [Problem(path, f"the folder cannot be read: {reason}", "unread") for path, reason in walked.unread]
     facts = fact_set([fact for result in results for fact in result.facts])
     if any(facts):
         from auditor.resolve import resolve

@@ -53,15 +53,17 @@ class Candidate(NamedTuple):
 
 
 class Walked:
-    """What the walk gave: the candidates in order of path, how many files it saw, and remarks for the summary."""
+    """What the walk gave: the candidates in order of path, how many files it saw, remarks for the summary, and the
+    folders that could not be read with the reason."""
 
-    __slots__ = ("candidates", "files", "notes", "root")
+    __slots__ = ("candidates", "files", "notes", "root", "unread")
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.candidates: list[Candidate] = []
         self.files = 0
         self.notes: list[str] = []
+        self.unread: list[tuple[str, str]] = []
 
 
 class NameIndex:
@@ -191,11 +193,12 @@ def walk(
         spec = GitIgnoreSpec.from_lines(exclude)
     seen: set[str] = set()
     left_out: list[str] = []
+    barred: list[tuple[str, str]] = []
     for path in paths:
         full = os.path.abspath(path)
         if os.path.isdir(full):
             top = git_top(full)
-            for entry in _files(full, ignores_above(full, top), Tracked(top), submodules, left_out):
+            for entry in _files(full, ignores_above(full, top), Tracked(top), submodules, left_out, barred):
                 walked.files += 1
                 if entry in seen:
                     continue
@@ -212,6 +215,7 @@ def walk(
             walked.files += 1
             walked.candidates.append(Candidate(_relative(full, walked.root), full, explicit=True))
     walked.candidates.sort(key=lambda candidate: candidate.path)
+    walked.unread = sorted({(_relative(path, walked.root), reason) for path, reason in barred})
     if left_out:
         count = len(left_out)
         names = ", ".join(sorted(_relative(folder, walked.root) for folder in left_out)[:3])
@@ -227,8 +231,16 @@ def _relative(full: str, root: str) -> str:
     return os.path.relpath(full, root).replace(os.sep, "/")
 
 
-def _files(folder: str, ignores: Ignores, tracked: Tracked, submodules: bool, left_out: list[str]) -> Iterator[str]:
-    """Regular files below a folder that are tracked or that git would not ignore, in no order.
+def _files(
+    folder: str,
+    ignores: Ignores,
+    tracked: Tracked,
+    submodules: bool,
+    left_out: list[str],
+    barred: list[tuple[str, str]],
+) -> Iterator[str]:
+    """Regular files below a folder that are tracked or that git would not ignore, in no order. Submodules that are left
+    out, and folders that cannot be read with the reason, are added to the two lists.
 
     An explicit stack: trees can be deeper than recursion.
     """
@@ -238,7 +250,8 @@ def _files(folder: str, ignores: Ignores, tracked: Tracked, submodules: bool, le
         try:
             with os.scandir(here) as scan:
                 entries = {entry.name: entry for entry in scan}
-        except OSError:
+        except OSError as error:
+            barred.append((here, error.strerror or str(error)))
             continue
         if here != folder:
             if "pyvenv.cfg" in entries and entries["pyvenv.cfg"].is_file():

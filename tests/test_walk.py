@@ -15,7 +15,7 @@ from auditor.errors import UsageError
 from auditor.ignore_files import IgnoreFile
 from auditor.readers import READERS, Reader
 from auditor.walk import NameIndex, walk
-from tests.trees import git, lay
+from tests.trees import git, lay, scan_tree
 
 TEXT = Reader(
     "text", "none", ("*.txt", "dockerfile", "deploy/*.conf", "dockerfile.*"), "", "", "", excludes=("skip*.txt",)
@@ -202,3 +202,46 @@ def test_an_index_that_is_none_tracks_nothing(tmp_path: Path) -> None:
     for content in (b"", b"DIRC", b"DIRC\0\0\0\2\0\0\xff\xff", b"DIRC\0\0\0\4\0\0\0\1" + b"\x40" * 70, b"x" * 100):
         lay({".git/index": content}, tmp_path)
         assert paths(tmp_path) == ["b.txt"]
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay({"secret/a.txt": "", "b.txt": ""}, tmp_path)
+    real = os.scandir
+
+    def scandir(path: str) -> object:  # as root, which tests may run as, every folder can be read
+        if path.endswith("secret"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    walked = walk((str(tmp_path),), INDEX, wanted=frozenset())
+    assert ([candidate.path for candidate in walked.candidates], walked.unread) == (
+        ["b.txt"],
+        [("secret", "Permission denied")],
+    )
+    assert [(problem.path, problem.reason) for problem in scan_tree(tmp_path).problems] == [
+        ("secret", "the folder cannot be read: Permission denied")
+    ]
+
+
+def test_a_file_that_goes_away_while_the_audit_runs_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from auditor import scan
+
+    lay({"requirements.txt": "sglang==0.5.19\n", "more/requirements.txt": "sglang==0.5.19\n"}, tmp_path)
+    real = scan.read_files
+
+    def read(*arguments: object) -> object:
+        results = real(*arguments)  # type: ignore[arg-type]
+        for result in results:
+            result.source = None  # as from a worker process
+        (tmp_path / "requirements.txt").unlink()
+        return results
+
+    monkeypatch.setattr(scan, "read_files", read)
+    result = scan_tree(tmp_path)
+    assert [finding.span.path for finding in result.findings] == ["more/requirements.txt"]
+    assert [(problem.path, problem.reason) for problem in result.problems] == [
+        ("requirements.txt", "went away while the audit ran")
+    ]
