@@ -32,10 +32,10 @@ for page in sorted(Path("docs").glob("*.md")):
             (workflows / f"{page.stem}-{number}.yml").write_text(block, encoding="utf-8")
 P
 
-run_audit() { # tree, fail-on, fork
+run_audit() { # tree, fail-on, fork, paths
   export RUNNER_TEMP="$runner/temp" GITHUB_STEP_SUMMARY="$runner/summary.md" GITHUB_OUTPUT="$runner/output"
   mkdir -p "$RUNNER_TEMP"; : >"$GITHUB_STEP_SUMMARY"; : >"$GITHUB_OUTPUT"
-  PATHS=. PROFILE=default FAIL_ON=$2 BASELINE="" CONFIG="" CATEGORY=ci FORK=$3 UPLOAD=true \
+  PATHS=${4:-.} PROFILE="" FAIL_ON=$2 BASELINE="" CONFIG="" CATEGORY=ci FORK=$3 UPLOAD=true \
     bash -c 'cd "$0" && bash -eo pipefail "$1"' "$1" "$runner/1-audit.sh" >"$runner/audit.log" 2>&1
 }
 PYTHON=python3 SOURCE="$PWD" RUNNER_TEMP="$runner/temp" bash -eo pipefail -c 'mkdir -p "$RUNNER_TEMP"; . "$0"' "$runner/0-install.sh"
@@ -46,6 +46,9 @@ grep -q 'sglang-vulnerable-image' "$runner/summary.md" || { echo "action: the su
 if CODE=1 bash -eo pipefail "$runner/3-result.sh"; then echo "action: the job must fail"; exit 1; fi
 run_audit fixtures/repos/incident-glm never true
 grep -q '^::error ' "$runner/audit.log" || { echo "action: a fork gets annotations"; cat "$runner/audit.log"; exit 1; }
+run_audit fixtures/repos/incident-glm "" false $'deploy\nserving\n'
+grep -q '^exit-code=1$' "$runner/output" || { echo "action: without fail-on an error fails the job"; exit 1; }
+grep -q 'serving/scheduler.py' "$runner/summary.md" || { echo "action: the second line of paths is audited too"; exit 1; }
 run_audit fixtures/repos/incident-glm-fixed error false
 grep -q '^exit-code=0$' "$runner/output" || { echo "action: the repaired tree must give 0"; exit 1; }
 

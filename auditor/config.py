@@ -47,7 +47,8 @@ class PathSettings:
 class Config:
     """The settings of one audit. `assume` says what the tree does not (`gpu`); `params` overrides rule parameters by
     rule id, as texts and lists of texts; `models` gives configurations of models that no catalogue has; empty tuples
-    and mappings stand for "as the tool does by itself". `file` is where the settings came from, `root` its folder."""
+    and mappings stand for "as the tool does by itself". `file` is where the settings came from, `root` its folder,
+    `said` the keys that stand there (what is said wins over an extended file, even where it is the default)."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -63,6 +64,7 @@ class Config:
     ignores: tuple[IgnoreEntry, ...] = ()
     file: str | None = None
     root: str | None = None
+    said: frozenset[str] = frozenset()
 
 
 def read_bytes(path: str) -> bytes:
@@ -139,19 +141,19 @@ def joined(base: Config, own: Config) -> Config:
     """Two configurations, the nearer one on top: single values replace, lists and tables add up."""
     from auditor.rule_params import merged
 
-    plain = Config()
     return replace(
         own,
         select=own.select or base.select,
         ignore=tuple(dict.fromkeys((*base.ignore, *own.ignore))),
-        profile=own.profile if own.profile != plain.profile else base.profile,
-        fail_on=own.fail_on if own.fail_on != plain.fail_on else base.fail_on,
+        profile=own.profile if "profile" in own.said else base.profile,
+        fail_on=own.fail_on if "fail-on" in own.said else base.fail_on,
         exclude=(*base.exclude, *own.exclude),
-        submodules=own.submodules or base.submodules,
+        submodules=own.submodules if "submodules" in own.said else base.submodules,
         baseline=own.baseline or base.baseline,
         assume={**base.assume, **own.assume},
         params=merged(base.params, own.params),
         models={**base.models, **own.models},
         paths=(*base.paths, *own.paths),
         ignores=(*base.ignores, *own.ignores),
+        said=base.said | own.said,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import Any, NoReturn
 
 from auditor.config import FAIL_ON, PROFILES, Config, IgnoreEntry, PathSettings, Reading, fail, joined, load_config
@@ -130,11 +130,17 @@ def read_settings(
         ),
         file=path,
         root=folder,
+        said=frozenset(values),
     )
     for name in (*config.select, *config.ignore):
         _known_rule(name, node, place)
-    for name in values.get("extends", ()):
-        config = joined(load_config(os.path.normpath(os.path.join(folder, name)), (*seen, full), read), config)
+    for number, name in enumerate(values.get("extends", ())):
+        other = os.path.normpath(os.path.join(folder, name))
+        try:
+            read(other)
+        except OSError as error:
+            place.error(node.pairs["extends"].items[number].start, f"`extends`: cannot read `{name}`: {error.strerror}")
+        config = joined(load_config(other, (*seen, full), read), config)
     return config
 
 
@@ -172,7 +178,7 @@ def _wrong(value: Any, wanted: Mapping[str, Any]) -> tuple[int | None, str] | No
         hint = f"; did you mean `{near}`?" if near else ""
         return None, f"`{value}` is not one of {', '.join(wanted['enum'])}{hint}"
     kinds: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-        "string": (lambda item: isinstance(item, (str, date)), "a text"),
+        "string": (lambda item: isinstance(item, (str, date) if wanted.get("format") == "date" else str), "a text"),
         "boolean": (lambda item: isinstance(item, bool), "true or false"),
         "array": (lambda item: isinstance(item, list), "a list"),
         "object": (lambda item: isinstance(item, Mapping), "a table"),
@@ -248,6 +254,8 @@ def _ignore(item: Mapping[str, Any], node: Spanned, place: _Place) -> IgnoreEntr
     if "rule" in item:
         _known_rule(item["rule"], node, place)
     until = item.get("until")
+    if isinstance(until, datetime):
+        place.error(node.pairs["until"].start, "`until`: a day is expected here, not a time; write YYYY-MM-DD")
     if isinstance(until, str):
         try:
             until = date.fromisoformat(until)

@@ -53,4 +53,5 @@ def judgement(config: Config) -> Config:
         ignores=tuple(replace(entry, place="") for entry in config.ignores),
         baseline=None,
         file=None,
+        said=frozenset(),
     )

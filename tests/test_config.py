@@ -64,7 +64,11 @@ from tests.trees import ROOT, lay
         ('[[ignores]]\nreason = "x"\nuntil = "soon"\n', "3:10: `until`: `soon` is not a date; write YYYY-MM-DD"),
         ("[[path]]\ngpu = 'H200'\n", "1:1: [[path]] needs the key `match`"),
         ("profile = \n", "1:"),
-        ('extends = ["no.toml"]\n', "cannot read the configuration"),
+        ('extends = [\n  "no.toml",\n]\n', "2:4: `extends`: cannot read `no.toml`: No such file"),
+        ("gpu = 2027-01-31\n", "1:7: `gpu`: a text is expected here"),
+        ('[[ignores]]\nreason = "x"\nuntil = 2027-01-31T10:00:00\n', "3:9: `until`: a day is expected here"),
+        ('gpu = "H200"\ngpu = "H100"\n', "auditor.toml:2:"),
+        ('[[ignores]]\nreason = "x"\nrul = "y"\n', "3:1: [[ignores]] has no key `rul`; did you mean `rule`?"),
         ('extends = ["auditor.toml"]\n', "`extends` leads in a circle"),
     ],
 )
@@ -302,3 +306,13 @@ def test_a_team_adds_its_own_words_to_every_code_rule(rule: str, tmp_path: Path)
         result = scan(ScanRequest((str(tmp_path),), load_config(str(tmp_path / "auditor.toml"))))
         found.append([(finding.rule, finding.span.start.line) for finding in result.findings])
     assert found == [[], [(rule, line)]]
+
+
+def test_what_the_nearer_file_says_wins_although_it_is_the_default(tmp_path: Path) -> None:
+    lay({"base.toml": 'profile = "strict"\nfail-on = "note"\nsubmodules = true\n'}, tmp_path)
+    lay(
+        {"auditor.toml": 'extends = ["base.toml"]\nprofile = "default"\nfail-on = "error"\nsubmodules = false\n'},
+        tmp_path,
+    )
+    config = load_config(str(tmp_path / "auditor.toml"))
+    assert (config.profile, config.fail_on, config.submodules) == ("default", "error", False)

@@ -182,4 +182,4 @@ def _line(line: int, text: str, first: int, last: int, width: int) -> Iterator[T
     yield Text(gutter + lead + shown)
     before, marked = shown[: first - cut], shown[first - cut : last - cut]
     marks = " " * (cell_len(before) + len(lead)) + "^" * max(1, cell_len(marked))  # wide characters fill two cells
-    yield Text("      | " + marks, style="bold")
+    yield Text(" " * (len(gutter) - 2) + "| " + marks, style="bold")
