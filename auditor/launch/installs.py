@@ -31,10 +31,11 @@ _TOOLS: dict[tuple[str, ...], str] = {
     ("uv", "pip", "install"): "pip",
     ("uv", "add"): "pip",
     ("uv", "tool", "install"): "pip",
-    ("poetry", "add"): "pip",
+    ("poetry", "add"): "poetry",
     ("pdm", "add"): "pip",
     ("pipenv", "install"): "pip",
     ("pipx", "install"): "pip",
+    ("pipx", "inject"): "pip",
     ("rye", "add"): "pip",
     ("pixi", "add"): "conda",
     ("conda", "install"): "conda",
@@ -51,6 +52,10 @@ def install_facts(words: Sequence[Word], source: SourceFile, scope: str) -> Iter
     texts = [word.text for word in words]
     program = texts[0].rpartition("/")[2]
     start, kind = _start(program, texts)
+    if start is None and program in _CARRIERS:
+        start, kind = _carried(texts)
+        if program == "uv" and start is not None:
+            yield from _with(words[:start], source, scope)
     if start is None:
         if program in ("wget", "curl", "aria2c"):
             for word in words[1:]:
@@ -70,6 +75,8 @@ def install_facts(words: Sequence[Word], source: SourceFile, scope: str) -> Iter
         elif text.startswith("-"):
             if text in _VALUED and "=" not in text:
                 index += 1
+        elif kind == "poetry" and "@" in text and (reference := _constrained(word, source, scope)) is not None:
+            yield reference
         elif kind == "conda" and (match := re.fullmatch(r"(?:[\w.-]+::)?([A-Za-z][\w.-]*)=([\w.]+)(?:=.*)?", text)):
             name = re.sub(r"[-_.]+", "-", match.group(1)).lower()
             yield PackageReference(
@@ -77,6 +84,41 @@ def install_facts(words: Sequence[Word], source: SourceFile, scope: str) -> Iter
             )
         else:
             yield from _one(word, source, scope)
+
+
+_CARRIERS = frozenset(
+    {
+        "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc", "apptainer", "singularity", "ssh", "srun",
+        "poetry", "pdm", "uv", "hatch", "pipenv", "rye", "pixi", "nsenter", "chroot", "su-exec", "gosu", "xargs",
+    }
+)  # fmt: skip
+"""Programs behind which another command stands, in a container, on another machine or in an environment."""
+_POETRY = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[\w,.-]*\])?@([\^~<>=!]{0,2}\d[\w.,*<>=!^~|-]*)")
+
+
+def _carried(texts: Sequence[str]) -> tuple[int | None, str]:
+    """The same for a command that stands behind one that carries it; text that is only printed is none."""
+    for index in range(1, len(texts) - 1):
+        program = texts[index].rpartition("/")[2]
+        if program in ("echo", "printf"):
+            return None, ""
+        if _PIP.match(program) or re.fullmatch(r"python[\d.]*", program):
+            start, kind = _start(program, texts[index:])
+            if start is not None:
+                return start + index, kind
+    return None, ""
+
+
+def _constrained(word: Word, source: SourceFile, scope: str) -> PackageReference | None:
+    """`poetry add name@^1.2`: a name and Poetry's constraint."""
+    match = _POETRY.fullmatch(word.text)
+    if match is None:
+        return None
+    name, stated = re.sub(r"[-_.]+", "-", match[1]).lower(), match[2]
+    exact = stated.lstrip("=")
+    if re.fullmatch(r"\d[\w.]*", exact):
+        return PackageReference(name, "pinned", scope, word.span, specifier=f"=={exact}", version=exact)
+    return PackageReference(name, "range", scope, word.span, specifier=stated)
 
 
 def _start(program: str, texts: Sequence[str]) -> tuple[int | None, str]:

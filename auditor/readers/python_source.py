@@ -16,7 +16,7 @@ from auditor.model.facts import Definition, Fact, Gpu, Hole, ImageReference, Unr
 from auditor.model.records import dataclass, field
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.python_nodes import children_of, nodes_below
-from auditor.syntax.python_strings import Offsets, Resolver, mapped_of, pieces_of, word_of
+from auditor.syntax.python_strings import Offsets, Resolver, TextNode, is_text, mapped_of, pieces_of, word_of
 from auditor.syntax.python_tree import parse_python
 from auditor.syntax.requirement_lines import requirement_of_word
 from auditor.syntax.words import Word
@@ -339,9 +339,7 @@ def _gpus(call: ast.Call, module: _Module) -> Iterator[Gpu]:
 
 
 def _inner_span(node: ast.expr, module: _Module) -> Span:
-    if isinstance(node, (ast.Constant, ast.JoinedStr)) and not (
-        isinstance(node, ast.Constant) and not isinstance(node.value, str)
-    ):
+    if is_text(node):
         return word_of(node, module.offsets, _hole_of(module)).span
     return module.offsets.span(node)
 
@@ -363,7 +361,7 @@ def _value(node: ast.expr, module: _Module) -> Value | None:
     """A literal, a module constant, `os.environ.get(NAME, default)`, `str(...)`; another expression is a hole."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, (str, int, float, bool)) else None
-    if isinstance(node, ast.JoinedStr):
+    if not isinstance(node, ast.Constant) and is_text(node):
         return word_of(node, module.offsets, _hole_of(module)).value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         return -node.operand.value if isinstance(node.operand.value, (int, float)) else None
@@ -399,7 +397,7 @@ def _dotted(node: ast.expr) -> str:
 def _word(node: ast.expr, module: _Module) -> Word | None:
     if isinstance(node, ast.Starred):
         return None
-    if (isinstance(node, ast.Constant) and isinstance(node.value, str)) or isinstance(node, ast.JoinedStr):
+    if is_text(node):
         return word_of(node, module.offsets, _hole_of(module))
     value = _value(node, module)
     if value is None:
@@ -448,6 +446,9 @@ def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: 
                 return
         yield from _visit(node.value, module, scope, f"={name}", depth + 1)
         return
+    if is_text(node):
+        yield from _text(node, module, scope, call)
+        return
     if isinstance(node, ast.Call):
         yield from _call(node, module, scope, call, depth)
         return
@@ -463,9 +464,6 @@ def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: 
         for key, value in zip(node.keys, node.values, strict=True):
             name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
             yield from _visit(value, module, scope, f"={name}" if name else call, depth + 1)
-        return
-    if isinstance(node, (ast.Constant, ast.JoinedStr)):
-        yield from _text(node, module, scope, call)
         return
     if isinstance(node, ast.Compare):
         return  # a text that something is compared with is not what runs
@@ -550,10 +548,8 @@ def _variables(module: _Module) -> Mapping[str, Definition]:
     return variables
 
 
-def _text(node: ast.Constant | ast.JoinedStr, module: _Module, scope: str, call: str | None) -> Iterator[Fact]:
+def _text(node: TextNode, module: _Module, scope: str, call: str | None) -> Iterator[Fact]:
     """One text: an image, a requirement, or a command, by its whole shape and by where it goes."""
-    if isinstance(node, ast.Constant) and not isinstance(node.value, str):
-        return
     source, offsets = module.source, module.offsets
     word = word_of(node, offsets, _hole_of(module))
     text = word.text

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from typing import TypeGuard
 
 from auditor.model.facts import Hole, Unresolved, Value
 from auditor.model.records import dataclass
@@ -60,8 +61,84 @@ class Offsets:
         return self.source.span(*self.ends(node))
 
 
+TextNode = ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call
+
+
+def is_text(node: ast.AST) -> TypeGuard[TextNode]:
+    """Whether the node is a string: a literal, an f-string, or a literal behind which `%` or `.format` fills holes."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and is_text(node.left)
+    if isinstance(node, ast.Call):
+        function = node.func
+        return (
+            isinstance(function, ast.Attribute)
+            and function.attr == "format"
+            and isinstance(function.value, ast.Constant)
+            and is_text(function.value)
+        )
+    return isinstance(node, ast.JoinedStr)
+
+
 def pieces_of(node: ast.AST, offsets: Offsets) -> list[Piece]:
     """The literal text and the holes of a string node, implicit concatenation included."""
+    if isinstance(node, ast.BinOp):
+        return _filled(_pieces(node.left, offsets), _PERCENT, _percent_arguments(node.right), offsets)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return _filled(_pieces(node.func.value, offsets), _BRACES, _format_arguments(node), offsets)
+    return _pieces(node, offsets)
+
+
+# A conversion of `%`, or a doubled sign; a replacement field of `str.format`, or a doubled brace.
+_PERCENT = re.compile(r"%(?:(?P<double>%)|(?:\((?P<name>\w+)\))?[#0\- +]*\d*(?:\.\d+)?[sdifrxgu])")
+_BRACES = re.compile(r"(?P<double>\{\{|\}\})|\{(?P<name>\w*)[^{}]*\}")
+
+
+def _percent_arguments(node: ast.expr) -> dict[str, ast.expr]:
+    """What stands behind `%`: by number, or by name."""
+    if isinstance(node, ast.Dict):
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        return {str(key): value for key, value in zip(keys, node.values, strict=True) if key is not None}
+    items = node.elts if isinstance(node, ast.Tuple) else [node]
+    return {str(number): item for number, item in enumerate(items)}
+
+
+def _format_arguments(call: ast.Call) -> dict[str, ast.expr]:
+    named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+    return {**{str(number): item for number, item in enumerate(call.args)}, **named}
+
+
+def _filled(
+    pieces: list[Piece], fields: re.Pattern[str], arguments: dict[str, ast.expr], offsets: Offsets
+) -> list[Piece]:
+    """The pieces with each field replaced: by the text of a literal, or by a hole for the expression. A field without
+    an argument is a hole of its own name: its value is not to be seen here."""
+    found: list[Piece] = []
+    turn = 0
+    for piece in pieces:
+        at = 0
+        for field in fields.finditer(piece.text):
+            found.append(Piece(piece.text[at : field.start()], piece.offsets[at : field.start()]))
+            at = field.end()
+            places = piece.offsets[field.start() : at]
+            if field["double"]:
+                found.append(Piece(field["double"][:1], places[:1]))
+                continue
+            name = field["name"] or str(turn)
+            turn += not field["name"]
+            argument = arguments.get(name)
+            if isinstance(argument, ast.Constant):
+                text = str(argument.value)
+                found.append(Piece(text, tuple(min(places[0] + n, places[-1]) for n in range(len(text)))))
+            else:
+                text = offsets.source.text[slice(*offsets.ends(argument))] if argument is not None else name
+                found.append(Piece(text, places, expression=True))
+        found.append(Piece(piece.text[at:], piece.offsets[at:]))
+    return [piece for piece in found if piece.text]
+
+
+def _pieces(node: ast.AST, offsets: Offsets) -> list[Piece]:
     index, end = offsets.ends(node)
     text = offsets.source.text
     found: list[Piece] = []
