@@ -48,6 +48,12 @@ def _parser(prog: str, description: str, **options: Any) -> argparse.ArgumentPar
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
+            unknown = message.removeprefix("unrecognized arguments: ")
+            if unknown != message:
+                from auditor.nearest import nearest
+
+                near = nearest(unknown.split("=")[0].split()[0], self._option_string_actions)
+                message += f"; did you mean `{near}`?" if near else ""
             sys.stderr.write(f"{self.prog}: {message} (see `{self.prog} --help`)\n")
             raise SystemExit(EXIT_NOT_DONE)
 

@@ -180,3 +180,12 @@ def test_parallel_and_serial_reading_agree(tmp_path: Path) -> None:
     parallel = run("scan", str(tmp_path), "--format", "json", "--jobs", "2")
     assert serial == parallel
     assert json.loads(serial[1])["summary"]["read"] == 450
+
+
+def test_a_wrong_call_is_one_line_with_what_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", "--basline", "x"]) == 2
+    assert capsys.readouterr().err == (
+        "auditor scan: unrecognized arguments: --basline; did you mean `--baseline`? (see `auditor scan --help`)\n"
+    )
+    assert main(["scan", "--select", "unread-evidence", "--ignore", "unread-evidence", "."]) == 2
+    assert capsys.readouterr().err == "auditor: no rule is left to run: what is selected is also ignored\n"

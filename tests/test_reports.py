@@ -204,3 +204,26 @@ def test_marks_stand_below_wide_characters(tmp_path: Path) -> None:
     lay({"a.sh": "说明=x; pip install sglang==0.5.19\n"}, tmp_path)
     lines = report(scan_tree(tmp_path), "terminal").splitlines()
     assert lines[2:4] == ["    1 | 说明=x; pip install sglang==0.5.19", "      |                     ^^^^^^^^^^^^^^"]
+
+
+STEP = "on: push\njobs:\n  a:\n    steps:\n      - uses: actions/checkout@v4\n      - {}\n      - run: make\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "state"),
+    [
+        ("run: auditor gate http://w:30000", "met"),
+        ("run: auditor gate http://w:30000 || exit 1", "met"),
+        ("run: auditor gate http://w:30000 || true", "not shown by this tree"),
+        ("run: |\n          auditor gate http://w:30000 \\\n            --edge-limit 5 || :", "not shown by this tree"),
+        ("run: echo auditor gate http://w:30000", "not shown by this tree"),
+        ('run: "# auditor gate http://w:30000"', "not shown by this tree"),
+        ("run: make  # auditor gate http://w:30000", "not shown by this tree"),
+        ("run: auditor gate http://w:30000\n        continue-on-error: true", "not shown by this tree"),
+        ("continue-on-error: true\n        run: auditor diff origin/main", "not shown by this tree"),
+        ("run: auditor diff origin/main", "met"),
+    ],
+)
+def test_a_step_whose_answer_nobody_reads_meets_nothing(tmp_path: Path, step: str, state: str) -> None:
+    lay({".github/workflows/x.yml": STEP.format(step), "requirements.txt": "sglang==0.5.22\n"}, tmp_path)
+    assert states(scan_tree(tmp_path))[4] == state

@@ -37,11 +37,13 @@ def run(options: argparse.Namespace) -> int:
     """Audit, report, and say by the exit code whether something counts."""
     from auditor.quick import remember
     from auditor.rulebook import load_rules
-    from auditor.scan import ScanRequest, plan_of, scan
+    from auditor.scan import ScanRequest, chosen_rules, plan_of, scan
 
     if (options.fix or options.diff) and options.write_baseline:
         raise UsageError("--write-baseline keeps findings and --fix takes them away: one at a time")
     config = config_of(options)
+    if not chosen_rules(ScanRequest(config=config)):
+        raise UsageError("no rule is left to run: what is selected is also ignored")
     options.baseline = options.baseline or config.baseline
     entries = _baseline(options)
     result = scan(ScanRequest(tuple(options.paths) or (".",), config, jobs_of(options)))
