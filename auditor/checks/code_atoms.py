@@ -14,6 +14,7 @@ from auditor.checks.code_words import StateWords
 from auditor.model.records import dataclass, field, replace
 from auditor.syntax.code_tree import FunctionNode, last_name, path_of, positional
 from auditor.syntax.names import word_set, words
+from auditor.syntax.python_nodes import walk
 
 Kind = Literal["predicate", "flag", "reason", "member", "type", "clear"]
 
@@ -270,7 +271,7 @@ def _compare(node: ast.Compare, truth: bool, names: Names, depth: int) -> Iterat
 
 
 def _touched(node: ast.expr, side: ast.expr, names: Names) -> Iterator[Atom]:
-    for part in ast.walk(side):
+    for part in walk(side):
         if isinstance(part, ast.Attribute):
             path = names.path(part)
             if path is not None:

@@ -14,6 +14,7 @@ from auditor.checks.code_atoms import Atom, Names, implied
 from auditor.checks.code_words import AdmissionWords, StateWords
 from auditor.model.records import dataclass, field, replace
 from auditor.syntax.code_tree import FunctionNode, last_name, path_of
+from auditor.syntax.python_nodes import walk
 
 MOST_FACTS = 48  # of one subject; a function that asks more often than that is a table
 IDENTITY = frozenset({"id", "rid", "uid", "uuid", "key", "name", "request_id", "job_id", "task_id", "req_id", "index"})
@@ -290,7 +291,7 @@ class Walker:
                 path = base
             return self._relative(path, inside)
         if isinstance(element, (ast.Tuple, ast.Call)):
-            for part in ast.walk(element):
+            for part in walk(element):
                 inner = path_of(part) if isinstance(part, ast.Name) else None
                 if inner is not None:
                     found = self._relative(inner, inside)
@@ -613,7 +614,7 @@ def _unlearn(state: State, atoms: set[Atom]) -> None:
 def _uses(value: ast.expr, name: str) -> bool:
     known: frozenset[str] | None = getattr(value, "names_used", None)
     if known is None:
-        known = frozenset(part.id for part in ast.walk(value) if isinstance(part, ast.Name))
+        known = frozenset(part.id for part in walk(value) if isinstance(part, ast.Name))
         value.names_used = known  # type: ignore[attr-defined]
     return name in known
 

@@ -12,6 +12,7 @@ from auditor.model.records import dataclass, field
 from auditor.model.spans import Span
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional, scopes
 from auditor.syntax.names import snake
+from auditor.syntax.python_nodes import walk
 
 SMALL = 6  # statements of a helper that may pass a verdict on
 ENUM_BASES = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "TextChoices", "IntegerChoices"})
@@ -214,7 +215,7 @@ def _class(tree: CodeTree, node: ast.ClassDef, words: StateWords) -> ClassRecord
 def _answer_fields(node: FunctionNode) -> tuple[str, ...]:
     """The fields of `self` that a predicate reads, in order; empty for a predicate that asks anything else."""
     found: dict[str, None] = {}
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self":
             found[part.attr] = None
         elif isinstance(part, ast.Call) and last_name(part.func) == "getattr" and len(part.args) >= 2:
@@ -253,7 +254,7 @@ def _is_blank(value: ast.expr | None) -> bool:
 def _mentions(value: ast.expr | None, words: StateWords) -> bool:
     if value is None:
         return False
-    for part in ast.walk(value):
+    for part in walk(value):
         name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) < 24:
             name = part.value
@@ -300,7 +301,7 @@ def _outside(tree: CodeTree, node: FunctionNode, words: StateWords) -> Iterator[
 
 def _self_fields(value: ast.AST | None, alias: Mapping[str, str]) -> set[str]:
     found = set()
-    for part in ast.walk(value) if value is not None else ():
+    for part in walk(value) if value is not None else ():
         if isinstance(part, ast.Attribute) and path_of(part.value) == "self":
             found.add(part.attr)
         elif isinstance(part, ast.Name) and part.id in alias:
@@ -345,7 +346,7 @@ def _helper(node: FunctionNode) -> HelperRecord | None:
         return None
     asked: list[ast.AST] = list(answers)
     for statement in statements:
-        if not any(isinstance(inner, ast.Return) for inner in ast.walk(statement)):
+        if not any(isinstance(inner, ast.Return) for inner in walk(statement)):
             continue
         if isinstance(statement, (ast.If, ast.While)):
             asked.append(statement.test)
@@ -359,7 +360,7 @@ def _helper(node: FunctionNode) -> HelperRecord | None:
     }
     attributes, calls = set(), set()
     while asked:
-        for part in ast.walk(asked.pop()):
+        for part in walk(asked.pop()):
             if isinstance(part, ast.Attribute):
                 attributes.add(part.attr)
             elif isinstance(part, ast.Name) and part.id in assigned:
@@ -374,7 +375,7 @@ def _helper(node: FunctionNode) -> HelperRecord | None:
 def _touched(body: Iterable[ast.stmt]) -> tuple[frozenset[str], frozenset[str]]:
     """The attributes that statements read, and what they call."""
     attributes, calls = set(), set()
-    for part in (inner for statement in body for inner in ast.walk(statement)):
+    for part in (inner for statement in body for inner in walk(statement)):
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             attributes.add(part.attr)
         elif isinstance(part, ast.Call):
@@ -390,7 +391,7 @@ def method_record(owner: str, node: FunctionNode) -> MethodRecord:
     fills = {
         path_of(part.func.value)
         for statement in node.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
         if isinstance(part, ast.Call) and part.args and isinstance(part.func, ast.Attribute)
     }
     own = frozenset(path for path in fills if path is not None and path.startswith("self."))

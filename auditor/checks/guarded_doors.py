@@ -9,6 +9,7 @@ from auditor.checks.code_flow import Admission
 from auditor.checks.code_index import CodeIndex, Split, method_record
 from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, last_name, path_of, positional, scopes
 from auditor.syntax.names import word_set
+from auditor.syntax.python_nodes import walk
 
 
 def guarded_elsewhere(admission: Admission, scope: Scope, split: Split, tree: CodeTree, index: CodeIndex) -> bool:
@@ -38,7 +39,7 @@ def _reached(admission: Admission, owner: str, tree: CodeTree) -> Iterator[tuple
     if method is None:
         return
     given = {argument.arg for argument in positional(method)}
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             inner = path_of(node.func.value)
             if inner is not None and any(isinstance(part, ast.Name) and part.id in given for part in node.args):

@@ -11,6 +11,7 @@ from auditor.checks.code_params import SlotParams
 from auditor.checks.slot_pools import begins, gives_back, in_order, is_free_list, methods, pool_tree
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional
 from auditor.syntax.names import word_set, words
+from auditor.syntax.python_nodes import walk
 
 COPYING = frozenset({"copy", "copy_", "clone", "write", "memcpy", "copyto", "send", "put", "CopyTo"})
 
@@ -68,7 +69,7 @@ def _read(method: FunctionNode, params: SlotParams) -> ast.AST | None:
 
 def _same(value: ast.expr, handles: set[str]) -> bool:
     """`index = int(index) // page`: still the caller's number."""
-    return any(isinstance(part, ast.Name) and part.id in handles for part in ast.walk(value))
+    return any(isinstance(part, ast.Name) and part.id in handles for part in walk(value))
 
 
 def _is_item(node: ast.AST, handles: set[str], params: SlotParams) -> bool:
@@ -98,9 +99,9 @@ def _given(value: ast.expr, handles: set[str], aliases: dict[str, ast.expr], par
 
 def _verifies(method: FunctionNode, params: SlotParams) -> bool:
     """Something of the method compares a generation, an owner, a lease."""
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Compare):
-            for part in ast.walk(node):
+            for part in walk(node):
                 name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
                 if name and not word_set(name).isdisjoint(params.owning):
                     return True

@@ -11,6 +11,7 @@ from auditor.checks.code_params import SlotParams
 from auditor.checks.slot_pools import in_order, is_free_list
 from auditor.syntax.code_tree import CodeTree, FunctionNode, last_name, path_of, scopes
 from auditor.syntax.names import word_set, words
+from auditor.syntax.python_nodes import walk
 
 TAKES = frozenset({"pop", "popleft", "popitem", "heappop", "Pop", "Dequeue", "get_nowait", "dequeue"})
 
@@ -59,7 +60,7 @@ def _is_list(path: str, params: SlotParams) -> bool:
 
 
 def _checked(method: FunctionNode, params: SlotParams) -> bool:
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, (ast.Try, ast.Assert, ast.While)) or type(node).__name__ == "TryStar":
             return True
         if isinstance(node, (ast.If, ast.IfExp)) and _asks(node.test, params):
@@ -79,7 +80,7 @@ def _checked(method: FunctionNode, params: SlotParams) -> bool:
 
 def _asks(test: ast.expr, params: SlotParams) -> bool:
     """A comparison of an amount, an emptiness test, or a question about capacity."""
-    for part in ast.walk(test):
+    for part in walk(test):
         if isinstance(part, ast.Compare) and any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in part.ops):
             return True
         name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""

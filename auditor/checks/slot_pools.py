@@ -9,6 +9,7 @@ from auditor.checks.code_params import SlotParams
 from auditor.model.records import dataclass
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional
 from auditor.syntax.names import word_set, words
+from auditor.syntax.python_nodes import walk
 
 STORES = frozenset(
     {"append", "appendleft", "extend", "extendleft", "add", "put", "put_nowait", "push", "insert", "update", "heappush"}
@@ -43,7 +44,7 @@ def gives_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
     found = []
     for node in in_order(method):
         if isinstance(node, (ast.For, ast.AsyncFor)) and mentions(node.iter, carried):
-            carried |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+            carried |= {part.id for part in walk(node.target) if isinstance(part, ast.Name)}
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             value = node.value
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -101,9 +102,9 @@ def _is_items(value: ast.expr) -> bool:
 def _joins(value: ast.expr, path: str) -> bool:
     """`self.free = self.free + [x]`, `torch.cat((self.free, x))`: the old list and something more."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.BitOr)):
-        return any(path_of(part) == path for part in ast.walk(value))
+        return any(path_of(part) == path for part in walk(value))
     if isinstance(value, ast.Call) and last_name(value.func) in JOINS:
-        return any(path_of(part) == path for part in ast.walk(value))
+        return any(path_of(part) == path for part in walk(value))
     if isinstance(value, (ast.List, ast.Tuple)):
         return any(isinstance(part, ast.Starred) and path_of(part.value) == path for part in value.elts)
     return False
@@ -111,18 +112,18 @@ def _joins(value: ast.expr, path: str) -> bool:
 
 def mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
     """Whether an expression holds one of the names."""
-    return any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(node))
+    return any(isinstance(part, ast.Name) and part.id in names for part in walk(node))
 
 
 def in_order(node: ast.AST) -> list[ast.AST]:
     """All nodes with a place, in the order of the text."""
-    nodes = [part for part in ast.walk(node) if hasattr(part, "lineno")]
+    nodes = [part for part in walk(node) if hasattr(part, "lineno")]
     return sorted(nodes, key=lambda part: (part.lineno, part.col_offset))  # type: ignore[attr-defined]
 
 
 def wiped(method: FunctionNode, handles: frozenset[str], params: SlotParams) -> bool:
     """The method makes what the handle stood for unusable: clears it, blanks its row, forgets its owner, counts up."""
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Call) and _is_wipe(node, handles, params):
             return True
         if isinstance(node, ast.Delete):
@@ -179,7 +180,7 @@ def compares_mark(method: FunctionNode) -> bool:
     """Whether something of a method compares a generation."""
     return any(
         isinstance(node, ast.Compare) and any(_is_mark(side) for side in (node.left, *node.comparators))
-        for node in ast.walk(method)
+        for node in walk(method)
     )
 
 

@@ -12,6 +12,7 @@ from auditor.model.facts import Related
 from auditor.model.records import dataclass
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional
 from auditor.syntax.names import word_set
+from auditor.syntax.python_nodes import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _typed(annotation: ast.expr | None, names: dict[str, Split]) -> Split | None
     """The split class that an annotation speaks of, bare, quoted, optional or inside a list."""
     if annotation is None:
         return None
-    for part in ast.walk(annotation):
+    for part in walk(annotation):
         name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             try:
@@ -157,7 +158,7 @@ def _stores(
     found: list[tuple[ast.AST, str]] = []
     for node in _in_order(method):
         if isinstance(node, (ast.For, ast.AsyncFor)) and _carries(node.iter, carried):
-            carried.update(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name))
+            carried.update(part.id for part in walk(node.target) if isinstance(part, ast.Name))
         elif isinstance(node, ast.Assign):
             wrapped = isinstance(node.value, (ast.Call, ast.Tuple, ast.Name, ast.List)) and _carries(
                 node.value, carried
@@ -196,7 +197,7 @@ def _stores(
 
 
 def _in_order(method: FunctionNode) -> list[ast.AST]:
-    nodes = [node for node in ast.walk(method) if hasattr(node, "lineno")]
+    nodes = [node for node in walk(method) if hasattr(node, "lineno")]
     return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
 
 
@@ -232,7 +233,7 @@ def _carries(node: ast.AST, carried: set[str]) -> bool:
 def _asks(method: FunctionNode, split: Split, index: CodeIndex) -> bool:
     """The method looks at the second field, itself or through a helper that does."""
     asking = index.asking.get(split.verdict, frozenset())
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Attribute) and node.attr == split.verdict:
             return True
         if isinstance(node, ast.Call):
@@ -255,6 +256,6 @@ def _behind(door: Door, owner: ast.ClassDef, known: set[str]) -> bool:
         method.name
         for method in _methods(owner)
         if method is not door.node
-        and any(isinstance(node, ast.Attribute) and node.attr == door.node.name for node in ast.walk(method))
+        and any(isinstance(node, ast.Attribute) and node.attr == door.node.name for node in walk(method))
     ]
     return bool(callers) and known.issuperset(callers)

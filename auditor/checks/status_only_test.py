@@ -13,6 +13,7 @@ from auditor.checks.slot_pools import in_order
 from auditor.model.facts import Related
 from auditor.syntax.code_tree import CodeTree, FunctionNode, last_name, scopes
 from auditor.syntax.names import word_set
+from auditor.syntax.python_nodes import walk
 
 # A single file given by name has no folder; the snippets and a hook's file list come like that.
 _TEST_PATH = re.compile(
@@ -63,7 +64,7 @@ def _text(node: ast.AST, constants: Mapping[str, str]) -> str:
     """The literal text in an expression, constants of the module included."""
     parts = []
     inner: set[ast.AST] = set()
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.JoinedStr):
             whole = [str(item.value) if isinstance(item, ast.Constant) else "{}" for item in part.values]
             parts.append("".join(whole))
@@ -101,7 +102,7 @@ def judge(test: FunctionNode, constants: Mapping[str, str], params: StatusParams
     first: ast.AST | None = None
     for node in in_order(test):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            if any(isinstance(part, ast.Call) and _posts(part, known, params) for part in ast.walk(node.value)):
+            if any(isinstance(part, ast.Call) and _posts(part, known, params) for part in walk(node.value)):
                 answers.add(node.targets[0].id)
             else:
                 text = _text(node.value, known)
@@ -124,9 +125,9 @@ def judge(test: FunctionNode, constants: Mapping[str, str], params: StatusParams
 def _beside(test: FunctionNode, known: Mapping[str, str], params: StatusParams) -> ast.AST | None:
     """The success that is asserted of another answer, in a test that throws away what was generated and asserts nothing
     else (a health check after a stress run)."""
-    posted = [node for node in ast.walk(test) if isinstance(node, ast.Call) and _posts(node, known, params)]
+    posted = [node for node in walk(test) if isinstance(node, ast.Call) and _posts(node, known, params)]
     thrown = [
-        _waited(node.value) for node in ast.walk(test) if isinstance(node, ast.Expr) and _waited(node.value) in posted
+        _waited(node.value) for node in walk(test) if isinstance(node, ast.Expr) and _waited(node.value) in posted
     ]
     if not posted or len(thrown) < len(posted):
         return None
@@ -162,8 +163,7 @@ def _asks_nothing_else(test: FunctionNode, known: Mapping[str, str], params: Sta
 
 def _lives(node: ast.AST) -> bool:
     return any(
-        isinstance(part, ast.Call) and last_name(part.func) in ("poll", "is_alive", "is_running")
-        for part in ast.walk(node)
+        isinstance(part, ast.Call) and last_name(part.func) in ("poll", "is_alive", "is_running") for part in walk(node)
     )
 
 
@@ -180,7 +180,7 @@ def _uses_body(
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return {part.id for part in walk(node) if isinstance(part, ast.Name)}
 
 
 def _is_answer(node: ast.AST, answers: set[str] | None, known: Mapping[str, str], params: StatusParams) -> bool:
@@ -222,7 +222,7 @@ def _reads_status(node: ast.AST, answers: set[str] | None, known: Mapping[str, s
 
 def _is_good(nodes: list[ast.expr]) -> bool:
     for node in nodes:
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Constant) and isinstance(part.value, int) and 200 <= part.value < 300:
                 return True
             if isinstance(part, ast.Attribute) and part.attr in ("OK", "ok", "HTTP_200_OK", "CREATED"):
@@ -242,10 +242,10 @@ def _is_success(node: ast.expr, answers: set[str] | None, known: Mapping[str, st
 def _expects_refusal(node: ast.AST, answers: set[str]) -> bool:
     if not isinstance(node, (ast.Compare, ast.Call)) or not _names(node) & answers:
         return False
-    status = any(isinstance(part, ast.Attribute) and part.attr in ("status_code", "status") for part in ast.walk(node))
+    status = any(isinstance(part, ast.Attribute) and part.attr in ("status_code", "status") for part in walk(node))
     codes = [
         part.value
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Constant) and isinstance(part.value, int) and not isinstance(part.value, bool)
     ]
     return status and any(400 <= code < 600 for code in codes)
@@ -260,7 +260,7 @@ def _examines(node: ast.Call, answers: set[str], params: StatusParams) -> bool:
 
 def _only_shown(node: ast.Attribute, test: FunctionNode) -> bool:
     """The body is used in the message of an assertion, in a print or in a log line, and nowhere else."""
-    for part in ast.walk(test):
+    for part in walk(test):
         shown: list[ast.AST] = []
         if isinstance(part, ast.Assert) and part.msg is not None:
             shown = [part.msg]
@@ -272,6 +272,6 @@ def _only_shown(node: ast.Attribute, test: FunctionNode) -> bool:
                 shown = list(part.args[2:])
             if name.startswith("assert"):
                 shown += [entry.value for entry in part.keywords if entry.arg == "msg"]
-        if any(inner is node for entry in shown for inner in ast.walk(entry)):
+        if any(inner is node for entry in shown for inner in walk(entry)):
             return True
     return False

@@ -12,6 +12,7 @@ from auditor.checks.slot_pools import in_order
 from auditor.model.findings import Level
 from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, last_name, positional, scopes
 from auditor.syntax.names import word_set, words
+from auditor.syntax.python_nodes import walk
 
 
 def run(tree: CodeTree, index: CodeIndex, params: TransferParams) -> Iterator[Match]:
@@ -83,7 +84,7 @@ def _announcement(method: FunctionNode, params: TransferParams) -> ast.AST | Non
 
 def _counts(method: FunctionNode, params: TransferParams) -> bool:
     """Some amount is compared: the function has a look at how much arrived."""
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Compare):
             if all(isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for operator in node.ops):
                 continue
@@ -91,7 +92,7 @@ def _counts(method: FunctionNode, params: TransferParams) -> bool:
             if any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides):
                 continue
             for side in sides:
-                for part in ast.walk(side):
+                for part in walk(side):
                     name = (
                         part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
                     )

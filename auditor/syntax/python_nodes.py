@@ -47,3 +47,8 @@ def nodes_below(roots: Iterable[ast.AST]) -> list[ast.AST]:
             else:
                 found.append(value)
     return [node for node in found if node is not None]
+
+
+def walk(node: ast.AST) -> list[ast.AST]:
+    """A node and all that stands below it, as `ast.walk` gives them."""
+    return nodes_below((node,))
