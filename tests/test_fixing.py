@@ -118,10 +118,13 @@ def test_bytes_outside_of_the_span_stay(tmp_path: Path, encoding: str) -> None:
     assert after["requirements.txt"] == before.replace("0.5.19", "0.5.22").encode(encoding)
 
 
-def test_the_incidents_tree_loses_its_version_findings_and_changes_in_the_spans_alone(tmp_path: Path) -> None:
+def test_the_incidents_tree_loses_its_version_findings_and_changes_in_the_spans_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     tree = tmp_path / "tree"
     shutil.copytree(EXPOSED, tree)
     assert main(["scan", str(tree), "--fix", "--quiet"]) == 1
+    assert "they are made again: uv lock --upgrade-package sglang" in capsys.readouterr().err
     active = scan_tree(tree).active
     left = {(finding.rule, finding.span.path) for finding in active if finding.rule.startswith("sglang-vulnerable")}
     assert left == {("sglang-vulnerable-version", "uv.lock")}

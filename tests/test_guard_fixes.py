@@ -112,6 +112,29 @@ def test_a_predicate_of_the_owner_stands_in_for_a_state(tmp_path: Path) -> None:
     assert files["jobs.py"] == text.replace("job.state != State.DONE", "job.is_runnable").encode()
 
 
+def test_states_are_rewritten_in_csharp_under_the_strict_profile(tmp_path: Path) -> None:
+    before = """public enum State { New, Ready, Finished, Rejected }
+public class Desk {
+    bool Shown(Order order) => order.State == State.Ready;
+    void Take(Order order) { if (order.State != State.Finished) { _queue.Enqueue(order); } }
+    void Early(Order order) { if (order.State == State.Finished) return; _queue.Enqueue(order); }
+    void Pattern(Order order) { if (order.State is not State.Finished) _queue.Enqueue(order); }
+    void Counted(Order order) { if (order.State == State.Finished) { _over++; return; } _queue.Enqueue(order); }
+    void Noted(Order order) { if (order.State != /* no */ State.Finished) _queue.Enqueue(order); }
+}
+"""
+    after = before.replace("(order.State != State.Finished)", "(order.State == State.Ready)")
+    after = after.replace("(order.State == State.Finished) return", "(order.State != State.Ready) return")
+    after = after.replace("(order.State is not State.Finished)", "(order.State is State.Ready)")
+    lay({"Desk.cs": before}, tmp_path)
+    command = ["scan", str(tmp_path), "--fix", "--quiet", "--no-cache", "--fail-on", "never"]
+    assert main(command) == 0
+    assert (tmp_path / "Desk.cs").read_text(encoding="utf-8") == before
+    for _ in range(2):
+        assert main([*command, "--profile", "strict"]) == 0
+        assert (tmp_path / "Desk.cs").read_text(encoding="utf-8") == after
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from auditor.checks.code_atoms import Atom
+from auditor.model.records import dataclass
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name
 
 Parents = Mapping[ast.AST, ast.AST]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from auditor.checks.code_atoms import Atom
 from auditor.checks.code_index import ClassRecord, CodeIndex, EnumRecord, Split
@@ -20,6 +19,7 @@ from auditor.checks.guard_form import Form, declared, form_of, function_around, 
 from auditor.checks.guard_rewrite import Rewriter, ask_member, ask_predicate
 from auditor.checks.positive_predicate import NEGATIONS, Positive
 from auditor.model.findings import Edit
+from auditor.model.records import dataclass
 from auditor.syntax.code_tree import CodeTree, Scope, last_name
 from auditor.syntax.names import word_set
 

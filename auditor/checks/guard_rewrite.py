@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from auditor.checks.code_atoms import Atom
 from auditor.checks.guard_form import Form
 from auditor.errors import ReadError
 from auditor.model.findings import Edit
+from auditor.model.records import dataclass, field
 from auditor.syntax.code_tree import CodeTree, FunctionNode
 from auditor.syntax.python_function_cst import FunctionCst, function_cst
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from auditor.checks.code_words import StateWords
+from auditor.model.records import dataclass, field
 from auditor.model.spans import Span
 from auditor.syntax.code_tree import CodeTree, FunctionNode, last_name, path_of, positional
 from auditor.syntax.names import word_set

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditor.errors import ReadError
+from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile, Span
 
 if TYPE_CHECKING:
