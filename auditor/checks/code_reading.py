@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
-from auditor.checks.code_shapes import Shape
+from auditor.checks.code_shapes import Shape, class_shape
 from auditor.errors import ReadError
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
@@ -52,7 +53,7 @@ class Reading:
         from auditor.syntax.python_parts import matching_functions
 
         found = matching_functions(self.module.source, wanted)
-        return self.tree() if found is None else CodeTree(self.module.source, found, "python", self.tree)
+        return self.tree() if found is None else self._of(found)
 
     def classes(self, wanted: Wanted) -> CodeTree | None:
         """The classes that are wanted, whole, with those of the file that they inherit from."""
@@ -61,7 +62,13 @@ class Reading:
         from auditor.syntax.python_parts import matching_classes
 
         found = matching_classes(self.module.source, wanted)
-        return self.tree() if found is None else CodeTree(self.module.source, found, "python", self.tree)
+        return self.tree() if found is None else self._of(found)
+
+    def _of(self, module: ast.Module) -> CodeTree:
+        return CodeTree(self.module.source, module, "python", self.tree, self._named)
+
+    def _named(self, names: frozenset[str]) -> CodeTree | None:
+        return self.classes(class_shape(names).holds)
 
     def too_deep(self) -> None:
         """Note that the file nests beyond what a check can follow."""

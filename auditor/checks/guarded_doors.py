@@ -48,7 +48,7 @@ def _reached(admission: Admission, owner: str, tree: CodeTree) -> Iterator[tuple
 
 def _filled(entrances: set[str], owner: str, tree: CodeTree) -> set[str]:
     """The containers of `self` that methods of a class fill, themselves or through another method of it."""
-    whole = tree.whole() or tree
+    whole = tree.with_classes((owner,))
     own = {scope.node.name: scope.node for scope in scopes(whole) if scope.owner and scope.owner.name == owner}
     found: set[str] = set()
     seen: set[str] = set()
@@ -65,8 +65,8 @@ def _filled(entrances: set[str], owner: str, tree: CodeTree) -> set[str]:
 
 
 def _method(tree: CodeTree, owner: str, name: str) -> FunctionNode | None:
-    for part in (tree, tree.whole()):
-        for scope in scopes(part) if part is not None else ():
+    for part in (tree, tree.with_classes((owner,))):
+        for scope in scopes(part):
             if scope.node.name == name and scope.owner is not None and scope.owner.name == owner:
                 return scope.node
     return None

@@ -35,14 +35,15 @@ def run(tree: CodeTree, index: CodeIndex, params: SplitParams) -> Iterator[Match
     names = {split.name: split for split in index.splits}
     if not names:
         return
-    if any(
-        door.node.name.startswith("_")
+    closed = {
+        owner.name
         for owner in classes(tree)
         for method in _methods(owner)
-        for door in _doors(owner, method, names, params, frozenset())
-    ):
+        if method.name.startswith("_") and any(_doors(owner, method, names, params, frozenset()))
+    }
+    if closed:
         # Who opens a private door stands in the rest of its class.
-        tree = tree.whole() or tree
+        tree = tree.with_classes({*closed, *(owner.name for owner in classes(tree))})
     for owner in classes(tree):
         if not any(_typed(parameter.annotation, names) for node in _methods(owner) for parameter in positional(node)):
             continue

@@ -9,7 +9,7 @@ are then written once. What a language has and Python has not is lowered to the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from auditor.errors import ReadError
 from auditor.model.records import dataclass, field
@@ -40,12 +40,20 @@ class CodeTree:
     module: ast.Module
     language: str
     rest: Callable[[], CodeTree | None] | None = None
+    whole_classes: Callable[[frozenset[str]], CodeTree | None] | None = None
     gap: ReadError | None = None
     memo: dict[str, object] = field(default_factory=dict)
 
     def whole(self) -> CodeTree | None:
         """The tree of the whole file."""
         return self if self.rest is None else self.rest()
+
+    def with_classes(self, names: Iterable[str]) -> CodeTree:
+        """The tree with all methods of these classes in it; this tree itself where they cannot be parsed."""
+        if self.rest is None:
+            return self
+        found = self.whole_classes(frozenset(names)) if self.whole_classes is not None else self.rest()
+        return found or self
 
     def offset(self, line: int, column: int) -> int:
         """The character offset of a line (from 1) and a column in UTF-8 bytes (from 0)."""
