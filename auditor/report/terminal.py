@@ -15,7 +15,8 @@ from auditor.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
+
+Piece = tuple[str, str]  # text and its style
 
 STATES = {"met": "green", "exposed": "bold red", "not shown by this tree": "dim"}
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -34,22 +35,20 @@ def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
     shown = result.findings if options.show_suppressed else result.active
     told: set[str] = set()  # what to do is said once: a fleet has the same finding in twenty manifests
     for path, group in groupby(shown, key=lambda finding: finding.span.path):
-        console.print(visible(_not_a_command(path)), style="bold underline", markup=False, highlight=False)
+        console.line((visible(_not_a_command(path)), "bold underline"))
         source = result.sources.get(path)
         for finding in group:
             _finding(console, finding, source, told)
-        console.print()
+        console.line()
     if result.problems and not options.quiet:
-        console.print("Not read, or not wholly:", style="bold", highlight=False)
+        console.line(("Not read, or not wholly:", "bold"))
         for problem in result.problems:
             place = problem.path if problem.span is None else f"{problem.path}:{problem.span.start.line}"
-            console.print(visible(f"  {place}: {problem.reason}"), markup=False, highlight=False, soft_wrap=True)
-        console.print()
+            console.line((visible(f"  {place}: {problem.reason}"), ""), whole=True)
+        console.line()
     _checklist(console, points)
     worst = next((level for level in LEVELS if any(finding.level == level for finding in result.active)), None)
-    console.print(
-        summary(result), style=STYLES[worst] if worst else "green", markup=False, highlight=False, soft_wrap=True
-    )
+    console.line((summary(result), STYLES[worst] if worst else "green"), whole=True)
 
 
 def _not_a_command(path: str) -> str:
@@ -57,17 +56,53 @@ def _not_a_command(path: str) -> str:
     return f"./{path}" if path.startswith(("::", "##[")) else path
 
 
-def _checklist(console: Console, points: Sequence[Point]) -> None:
-    from rich.text import Text
+class Plain:
+    """Where nobody sees colours and no line has to fit: `rich` is not even imported, and ten thousand findings take a
+    moment. `width` is the room for the lines of a file."""
 
+    def __init__(self, stream: TextIO, width: int) -> None:
+        self.stream, self.width = stream, width
+
+    def line(self, *pieces: Piece, whole: bool = False) -> None:
+        """One line."""
+        self.stream.write("".join(text for text, _ in pieces) + "\n")
+
+    def source(self, piece: Piece) -> None:
+        """A line of a file, or the marks below it, cut at the width."""
+        text = piece[0]
+        if _cells(text) > self.width:
+            from rich.cells import set_cell_size
+
+            text = set_cell_size(text, self.width)
+        self.stream.write(text + "\n")
+
+
+class Styled:
+    """A terminal: lines are wrapped to its width, unless they are to stay `whole`."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.width = console, console.width
+
+    def line(self, *pieces: Piece, whole: bool = False) -> None:
+        """One line, or as many as it takes."""
+        from rich.text import Text
+
+        self.console.print(Text.assemble(*pieces), soft_wrap=whole or not self.console.is_terminal)
+
+    def source(self, piece: Piece) -> None:
+        """A line of a file, or the marks below it, cut at the width."""
+        from rich.text import Text
+
+        self.console.print(Text(*piece), no_wrap=True, overflow="crop", crop=False)
+
+
+def _checklist(console: Plain | Styled, points: Sequence[Point]) -> None:
     if points:
-        console.print("Isolation checklist:", style="bold", highlight=False)
+        console.line(("Isolation checklist:", "bold"))
     for point in points:
-        line = Text(f"  {point.number} ")
-        line.append(point.state, style=STATES[point.state])
-        line.append(f": {point.title} ")
-        line.append(visible(f"({point.reason}{places(point)})"), style="dim")
-        console.print(line, soft_wrap=not console.is_terminal)
+        why = visible(f"({point.reason}{places(point)})")
+        state = (point.state, STATES[point.state])
+        console.line((f"  {point.number} ", ""), state, (f": {point.title} ", ""), (why, "dim"))
 
 
 def places(point: Point) -> str:
@@ -79,24 +114,28 @@ def places(point: Point) -> str:
     return f": {first.path}:{first.start.line}{more}"
 
 
-def console_for(stream: TextIO, options: ReportOptions) -> Console:
+def console_for(stream: TextIO, options: ReportOptions) -> Plain | Styled:
     """A console as wide and as colourful as the stream allows; `NO_COLOR` and `CI` are honoured; characters that the
     stream cannot encode are replaced, never an error."""
-    from rich.console import Console
-
     interactive = stream.isatty()
     width = options.width
     if width is None and not interactive:
         width = int(os.environ["COLUMNS"]) if os.environ.get("COLUMNS", "").isdigit() else LOG_WIDTH
     colour = options.colour if options.colour is not None else (None if interactive else False)
-    return Console(
-        file=stream,
-        width=width,
-        force_terminal=True if colour else None,
-        no_color=colour is False or None,
-        color_system="auto" if colour is not False else None,
-        emoji=False,
-        soft_wrap=False,
+    if not interactive and not colour:
+        return Plain(stream, width or LOG_WIDTH)
+    from rich.console import Console
+
+    return Styled(
+        Console(
+            file=stream,
+            width=width,
+            force_terminal=True if colour else None,
+            no_color=colour is False or None,
+            color_system="auto" if colour is not False else None,
+            emoji=False,
+            soft_wrap=False,
+        )
     )
 
 
@@ -125,37 +164,27 @@ def _count(number: int, level: str) -> str:
     return f"{number} {level}{'s' if number > 1 else ''}" if number else ""
 
 
-def _finding(console: Console, finding: Finding, source: SourceFile | None, told: set[str]) -> None:
-    from rich.text import Text
-
+def _finding(console: Plain | Styled, finding: Finding, source: SourceFile | None, told: set[str]) -> None:
     start = finding.span.start
-    head = Text(f"  {start.line}:{start.column} ")
     word = finding.level if finding.suppressed is None else f"{finding.level}, suppressed"
-    head.append(word, style=STYLES[finding.level])
-    head.append(f" [{finding.rule}] ", style="dim")
-    head.append(visible(finding.message))
-    console.print(head, soft_wrap=not console.is_terminal)
+    place, level = (f"  {start.line}:{start.column} ", ""), (word, STYLES[finding.level])
+    console.line(place, level, (f" [{finding.rule}] ", "dim"), (visible(finding.message), ""))
     if source is not None:
-        for line in _marked(source, finding.span, console.width):
-            console.print(line, no_wrap=True, overflow="crop", crop=False)
+        for piece in _marked(source, finding.span, console.width):
+            console.source(piece)
     for related in finding.related:
-        place = f"{related.span.path}:{related.span.start.line}:{related.span.start.column}"
-        told_of = Text(visible(f"       see {place}: {related.message}"), style="dim")
-        console.print(told_of, soft_wrap=not console.is_terminal)
+        where = f"{related.span.path}:{related.span.start.line}:{related.span.start.column}"
+        console.line((visible(f"       see {where}: {related.message}"), "dim"))
     if finding.suppressed is not None:
         why = visible(f"       suppressed ({finding.suppressed.kind}): {finding.suppressed.reason}")
-        console.print(Text(why, style="dim"))
+        console.line((why, "dim"))
     elif finding.remedy and finding.remedy not in told:
         told.add(finding.remedy)
-        console.print(
-            Text(visible("       fix: " + " ".join(finding.remedy.split()))), soft_wrap=not console.is_terminal
-        )
+        console.line((visible("       fix: " + " ".join(finding.remedy.split())), ""))
 
 
-def _marked(source: SourceFile, span: Span, width: int) -> Iterator[Text]:
+def _marked(source: SourceFile, span: Span, width: int) -> Iterator[Piece]:
     """The lines of a span, three at most, each with the part that belongs to it marked below."""
-    from rich.text import Text
-
     last_line = min(span.end.line, span.start.line + MAX_LINES - 1)
     for line in range(span.start.line, last_line + 1):
         text = source.line_text(line)
@@ -165,13 +194,10 @@ def _marked(source: SourceFile, span: Span, width: int) -> Iterator[Text]:
             continue
         yield from _line(line, text, first, last, width)
     if last_line < span.end.line:
-        yield Text(f"      | … to line {span.end.line}", style="dim")
+        yield f"      | … to line {span.end.line}", "dim"
 
 
-def _line(line: int, text: str, first: int, last: int, width: int) -> Iterator[Text]:
-    from rich.cells import cell_len
-    from rich.text import Text
-
+def _line(line: int, text: str, first: int, last: int, width: int) -> Iterator[Piece]:
     gutter = f"{line:>5} | "
     room = max(20, width - len(gutter) - 2)
     cut = 0
@@ -179,7 +205,16 @@ def _line(line: int, text: str, first: int, last: int, width: int) -> Iterator[T
         cut = max(0, min(first - 10, last - room))
     shown = visible(text[cut : cut + max(room, min(last - first, MAX_MARKED))].replace("\t", " "))
     lead = "…" if cut else ""
-    yield Text(gutter + lead + shown)
+    yield gutter + lead + shown, ""
     before, marked = shown[: first - cut], shown[first - cut : last - cut]
-    marks = " " * (cell_len(before) + len(lead)) + "^" * max(1, cell_len(marked))  # wide characters fill two cells
-    yield Text(" " * (len(gutter) - 2) + "| " + marks, style="bold")
+    marks = " " * (_cells(before) + len(lead)) + "^" * max(1, _cells(marked))
+    yield " " * (len(gutter) - 2) + "| " + marks, "bold"
+
+
+def _cells(text: str) -> int:
+    """The room that a text takes: wide characters fill two cells."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
