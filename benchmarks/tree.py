@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.ratio import AUDITOR, ROOT, report
+from benchmarks.ratio import AUDITOR, report
 
 BARE = """
 import os, sys
@@ -59,10 +59,9 @@ def main(files: int = 10_000) -> int:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         make(root, files)
-        environment = ["env", f"PYTHONPATH={ROOT}"]
         good = report(
             f"{files} files",
-            [*environment, *AUDITOR, "scan", folder],
+            [*AUDITOR, "scan", folder],
             (sys.executable, "-c", BARE, folder),
             root,
             3,
