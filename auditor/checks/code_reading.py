@@ -29,6 +29,7 @@ class Reading:
     problems: list[Problem] = field(default_factory=list)
     _tree: CodeTree | None = None
     _tried: bool = False
+    _classes: dict[frozenset[str], CodeTree | None] = field(default_factory=dict)
 
     def tree(self) -> CodeTree | None:
         """The whole file; `None` where it cannot be parsed, which is a problem of the file then."""
@@ -68,7 +69,9 @@ class Reading:
         return CodeTree(self.module.source, module, "python", self.tree, self._named)
 
     def _named(self, names: frozenset[str]) -> CodeTree | None:
-        return self.classes(class_shape(names).holds)
+        if names not in self._classes:
+            self._classes[names] = self.classes(class_shape(names).holds)
+        return self._classes[names]
 
     def too_deep(self) -> None:
         """Note that the file nests beyond what a check can follow."""
