@@ -22,7 +22,6 @@ from auditor.checks.code_shapes import (
     use_shape,
 )
 from auditor.checks.code_words import StateWords
-from auditor.decode import utf8_of
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
 
@@ -52,7 +51,7 @@ def gather_index(
     wanted = partial(single_field, shape) if proven else shape.holds
     chosen = [module for module in modules if holds(shape, module)]
     add([module for module in chosen if module.language != "python" or wanted(module.source.data)], wanted, True)
-    named, aliases = _named_types(modules, states)
+    named, aliases, naming = _named_types(modules, states)
     if named:
         shape = class_shape(named)
         add(_left(modules, whole, shape), shape.holds, True)
@@ -65,7 +64,7 @@ def gather_index(
         shape = use_shape(names)
         add(_left(modules, whole, shape), shape.holds, False)
     index = join(records, states)
-    index.aliases = aliases
+    index.aliases, index.naming = aliases, naming
     return index, problems
 
 
@@ -73,25 +72,28 @@ def _left(modules: Sequence[CodeModule], whole: set[str], shape: Shape) -> list[
     return [
         module
         for module in modules
-        if module.language == "python" and module.source.path not in whole and shape.holds(module.source.data)
+        if module.language == "python" and module.source.path not in whole and holds(shape, module)
     ]
 
 
-def _named_types(modules: Sequence[CodeModule], states: StateWords) -> tuple[set[str], dict[str, str]]:
-    """The types of which a test may name a member, and which of them are imported under another name."""
-    shape, member = member_shape(states), enum_names(states)
+def _named_types(modules: Sequence[CodeModule], states: StateWords) -> tuple[set[str], dict[str, str], frozenset[str]]:
+    """The types of which a test may name a member, which of them are imported under another name, and the files with
+    such a test."""
+    shape = member_shape(states)
     names: set[str] = set()
     aliases: dict[str, str] = {}
+    paths: set[str] = set()
     for module in modules:
         if not holds(shape, module):
             continue
-        text = utf8_of(module.source.data)
-        found = {name.decode("ascii", "replace") for name in member.findall(text)}
-        for name, alias in _ALIAS.findall(text) if found else ():
+        found = enum_names(states, module.source.data)
+        for name, alias in _ALIAS.findall(module.source.data) if found else ():
             if alias.decode() in found:
                 aliases[alias.decode()] = name.decode()
+        if found:
+            paths.add(module.source.path)
         names |= found
-    return names | set(aliases.values()), aliases
+    return names | set(aliases.values()), aliases, frozenset(paths)
 
 
 def _records(

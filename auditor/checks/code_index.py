@@ -123,7 +123,7 @@ class Split:
 class CodeIndex:
     """All records joined. `asking` maps a second verdict field to the names of the helpers that look at it, `guarded`
     to the methods that do, themselves or through such a helper; `aliases` a name that a type is imported under to its
-    own."""
+    own; `naming` are the files that name a member of a type which may be an enumeration."""
 
     splits: tuple[Split, ...] = ()
     enums: Mapping[str, tuple[EnumRecord, ...]] = field(default_factory=dict)
@@ -133,6 +133,7 @@ class CodeIndex:
     guarded: Mapping[str, tuple[MethodRecord, ...]] = field(default_factory=dict)
     flags: Mapping[str, tuple[Write, ...]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    naming: frozenset[str] = frozenset()
 
 
 def record(tree: CodeTree, words: StateWords) -> FileRecord:

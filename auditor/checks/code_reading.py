@@ -80,7 +80,9 @@ class Reading:
 
 def holds(shape: Shape | None, module: CodeModule) -> bool:
     """Whether a file may be of interest. The shapes are for Python, the language of large trees."""
-    return shape is None or module.language != "python" or shape.holds(module.source.data)
+    if shape is None or module.language != "python":
+        return True
+    return shape.holds_file(module.source.path, module.source.data)
 
 
 def spread(

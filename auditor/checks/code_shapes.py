@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from auditor.checks.code_params import AdmitParams, SlotParams, SplitParams, StatusParams, TransferParams
 from auditor.model.records import dataclass
-from auditor.syntax.names import words
 
 if TYPE_CHECKING:
     from auditor.checks.code_index import CodeIndex
@@ -24,24 +23,32 @@ Pattern = re.Pattern[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A piece of source is of interest where one of `words` stands in it, one of `any_of` is found, and one of `also`
-    where there are some. The words are there for speed: a plain search costs a fifth of a pattern's."""
+    """A piece of source is of interest where one of `any_of` is found in it, and one of `also` where there are some.
+    Of a whole file less is asked first, for speed: that it is one of `paths` or holds one of `words`, that `first` is
+    found in it."""
 
     any_of: tuple[Pattern, ...]
     also: tuple[Pattern, ...] = ()
     words: tuple[bytes, ...] = ()
+    paths: frozenset[str] | None = None
+    first: Pattern | None = None
 
     def holds(self, data: bytes, start: int = 0, end: int | None = None) -> bool:
         """Whether the bytes from `start` to `end` have this shape."""
         end = len(data) if end is None else end
-        if self.words and not any(data.find(word, start, end) >= 0 for word in self.words):
-            return False
         for pattern in self.any_of:  # a loop, because this is asked a hundred thousand times
             if pattern.search(data, start, end):
                 break
         else:
             return False
         return not self.also or any(pattern.search(data, start, end) for pattern in self.also)
+
+    def holds_file(self, path: str, data: bytes) -> bool:
+        """Whether a whole file has this shape."""
+        chosen = not self.words and self.paths is None
+        if not (chosen or path in (self.paths or ()) or any(word in data for word in self.words)):
+            return False
+        return (self.first is None or self.first.search(data) is not None) and self.holds(data)
 
 
 FEW = 8  # words; more of them are searched as fast by the pattern alone
@@ -123,13 +130,11 @@ def proven_shape(params: AdmitParams, index: CodeIndex) -> Shape | None:
         # It begins at the dot, which is found fast, and looks back.
         behind = b"|".join(rb"(?<=\b" + re.escape(name.encode()) + rb"\.)" for name in sorted(owners))
         patterns.append(re.compile(rb"\.(?=[A-Z])(?:" + behind + rb")"))
-    # Types of one kind end in one word: `Status.` stands for a dozen of them.
-    return Shape(tuple(patterns), words=_few(asked | set(map(_tail, owners)))) if patterns else None
-
-
-def _tail(name: str) -> str:
-    last = words(name)[-1] if words(name) else name
-    return (name[-len(last) :] if name.lower().endswith(last) else name) + "."
+    if not patterns:
+        return None
+    few = _few(asked)
+    # Which files name a member is known already.
+    return Shape(tuple(patterns), words=few, paths=index.naming if few or not asked else None)
 
 
 def door_shape(params: SplitParams, index: CodeIndex) -> Shape | None:
@@ -149,7 +154,7 @@ def door_shape(params: SplitParams, index: CodeIndex) -> Shape | None:
             re.compile(rb"self\.[\w.]+ *= *(?:\(\n|[^\n]*[-+|*] )"),
             own,
         ),
-        _few(names),
+        first=re.compile(rb"(?:" + alternatives + rb")\b"),
     )
 
 
@@ -190,10 +195,17 @@ def member_shape(states: StateWords) -> Shape:
     return Shape((re.compile(rb"\.(?=[A-Z])(?:" + _upper(ends) + rb"|(?:[A-Z][a-z]+)??(?:" + capital + rb")\b)"),))
 
 
-def enum_names(states: StateWords) -> Pattern:
-    """The type's name before a member that names an end: `Status.DONE`."""
-    ends = (*states.over, *states.refused)
-    return re.compile(rb"\b([A-Z]\w*)\.(?:" + _upper(ends) + rb"|(?:[A-Z][a-z]+)*(?i:" + _any_of(ends) + rb")\b)")
+_OWNER = re.compile(rb"[A-Z]\w*\Z")
+
+
+def enum_names(states: StateWords, data: bytes) -> set[str]:
+    """The types of which a file names a member that says an end: `Status` for `Status.DONE`."""
+    found = set()
+    for match in member_shape(states).any_of[0].finditer(data):
+        owner = _OWNER.search(data, max(0, match.start() - 80), match.start())
+        if owner is not None:
+            found.add(owner.group().decode("ascii", "replace"))
+    return found
 
 
 def class_shape(names: Iterable[str]) -> Shape:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile
 
-_TOP = re.compile(rb"(?m)^(?:@|[A-Za-z_]\w*)")
+_TOP = re.compile(rb"\n(@|[A-Za-z_]\w*)")  # begins with a literal, which is searched fast
 _CLASS = re.compile(rb"(?m)^class\s+(\w+)([^\n]*)")
-_METHOD = re.compile(rb"(?m)^([ \t]+)(?:@|async[ \t]+def\b|def\b|class\b)")
+_METHOD = re.compile(rb"\n([ \t]+)(?:@|async[ \t]+def\b|def\b|class\b)")
 _CONTINUES = frozenset({b"else", b"elif", b"except", b"finally"})
 _IMPORTS = frozenset({b"from", b"import"})
 _COMPOUND = frozenset({b"def", b"async", b"if", b"try", b"with", b"for", b"while", b"match"})
@@ -120,8 +120,9 @@ def _blocks(data: bytes) -> list[_Block]:
     """The statements that begin in the first column."""
     blocks: list[tuple[int, bytes]] = []
     decorated = False
-    for match in _TOP.finditer(data):
-        start, word = match.start(), match.group(0)
+    first = re.match(rb"@|[A-Za-z_]\w*", data)
+    found = [(match.start(1), match.group(1)) for match in _TOP.finditer(data)]
+    for start, word in [(0, first.group()), *found] if first is not None else found:
         if decorated:
             blocks[-1] = (blocks[-1][0], word if word != b"@" else blocks[-1][1])
             decorated = word == b"@"
@@ -146,7 +147,7 @@ def _methods(data: bytes, start: int, end: int, wanted: Wanted) -> Iterator[_Pie
         if match.group(1) != indent:
             continue
         if not decorated:
-            starts.append(match.start())
+            starts.append(match.start(1))
         decorated = data[match.end() - 1 : match.end()] == b"@"
     for first, last in zip(starts, [*starts[1:], end], strict=True):
         if wanted(data, first, last):
