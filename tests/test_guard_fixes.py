@@ -186,3 +186,10 @@ def test_git_shows_a_change_in_the_spans_alone(tmp_path: Path) -> None:
     for start, count in re.findall(r"(?m)^@@ -(\d+)(?:,(\d+))? ", done.stdout):
         removed.update(range(int(start), int(start) + int(count or 1)))
     assert removed == lines
+
+
+def test_the_predicate_may_stand_in_the_file_of_the_guard(tmp_path: Path) -> None:
+    """Its body is looked into then, and the test is still the call that is written."""
+    door = DOOR.replace("from request import Request\n", "")
+    after = repaired({"one.py": REQUEST + door}, tmp_path)["one.py"].decode()
+    assert after == REQUEST + door.replace("not req.finished()", "req.is_admissible()")

@@ -4,7 +4,7 @@ the things that it turns away, and which class the thing is declared to be."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from auditor.checks.code_atoms import Atom
 from auditor.model.records import dataclass
@@ -37,9 +37,9 @@ class Form:
     over: bool
 
 
-def form_of(atom: Atom) -> Form | None:
+def form_of(atom: Atom, predicates: Collection[str] = ()) -> Form | None:
     """The form of a test that is spelled out where it stands; `None` for one that is asked through a name, a helper or
-    a pattern."""
+    a pattern. A call of one of the type's own `predicates` is spelled out, though their body was looked into."""
     core, over = atom.node, True
     while isinstance(core, ast.UnaryOp) and isinstance(core.op, ast.Not):
         core, over = core.operand, not over
@@ -56,6 +56,9 @@ def form_of(atom: Atom) -> Form | None:
             core, over = core.left, over != equal
         else:
             return None
+    own = core.func if isinstance(core, ast.Call) and not core.args and not core.keywords else core
+    if isinstance(own, ast.Attribute) and own.attr in predicates:
+        return Form(atom.node, own, own.value, over)
     if atom.kind == "predicate":
         if not isinstance(core, ast.Call) or core.args or core.keywords:
             return None

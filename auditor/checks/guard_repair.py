@@ -55,7 +55,7 @@ def repair(
     rewriter: Rewriter,
 ) -> Repair:
     """The repair of one guard: of `split` a class whose verdict is split, or of `enum` the states that it names."""
-    form = form_of(atom)
+    form = form_of(atom, split.predicates if split is not None else ())
     states = params.states
     if split is not None:
         answer = _of_split(atom, form, split, scope, tree, index, states)
