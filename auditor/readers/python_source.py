@@ -22,6 +22,7 @@ from auditor.syntax.requirement_lines import requirement_of_word
 from auditor.syntax.words import Word
 
 MAX_SUM = 40  # lists joined by `+` or by name
+LARGEST = 1 << 62  # beyond it a number is no length, size or count
 MAX_DEPTH = 400  # levels of nesting that are looked into; deeper source is generated data
 _ENGINE_CALLS = {"Engine", "Runtime", "ServerArgs", "AsyncEngine"}
 _NAMED = re.compile(r"sgl|dynamo", re.IGNORECASE)
@@ -363,8 +364,8 @@ def _value(node: ast.expr, module: _Module) -> Value | None:
         return node.value if isinstance(node.value, (str, int, float, bool)) else None
     if not isinstance(node, ast.Constant) and is_text(node):
         return word_of(node, module.offsets, _hole_of(module)).value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        return -node.operand.value if isinstance(node.operand.value, (int, float)) else None
+    if isinstance(node, (ast.UnaryOp, ast.BinOp)) and (number := _number(node)) is not None:
+        return number
     if isinstance(node, ast.Name) and node.id in module.constants:
         value, span, _ = module.constants[node.id]
         return Unresolved(node.id, (Hole(node.id, value, span),))
@@ -382,6 +383,38 @@ def _value(node: ast.expr, module: _Module) -> Value | None:
         return None
     text = module.source.text[slice(*module.offsets.ends(node))]
     return Unresolved(text, (_hole_of(module)(text),)) if text else None
+
+
+def _number(node: ast.expr, depth: int = 0) -> int | float | None:
+    """A number that is written as a sum of its parts: `1024 * 1024`, `2**20 - 1`; `None` where a name is in it."""
+    if isinstance(node, ast.Constant):
+        known = node.value
+        return known if isinstance(known, (int, float)) and not isinstance(known, bool) else None
+    if depth > MAX_SUM:
+        return None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _number(node.operand, depth + 1)
+        return None if value is None else -value
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _number(node.left, depth + 1), _number(node.right, depth + 1)
+    if left is None or right is None or abs(left) > LARGEST or abs(right) > LARGEST:
+        return None
+    if isinstance(node.op, ast.Mult):
+        return left * right
+    if isinstance(node.op, ast.Add):
+        return left + right
+    if isinstance(node.op, ast.Sub):
+        return left - right
+    if isinstance(node.op, ast.FloorDiv) and right:
+        return left // right
+    whole = isinstance(left, int) and isinstance(right, int) and 0 <= right <= 62
+    if whole and isinstance(node.op, ast.LShift):
+        return int(left) << int(right)
+    if whole and isinstance(node.op, ast.Pow) and abs(left) <= 1024:
+        power: int = int(left) ** int(right)
+        return power
+    return None
 
 
 def _dotted(node: ast.expr) -> str:
