@@ -19,6 +19,9 @@ TAIL = """## Which files are looked at
 - Installed and generated trees are left out by name (`.git`, `.venv`, `node_modules`, `site-packages`, `__pycache__`,
   caches); links are not followed unless they are named; submodules are left out, and said so, without `--submodules`.
 - Baselines, reports of `auditor` and SARIF logs report on a tree and are no part of it.
+- Text for readers is not: Markdown, reStructuredText and HTML may show a command or an image that nothing deploys.
+  Neither are languages without a row above (JavaScript, Go, Java, Rust, PowerShell): a launch put together there is
+  not seen.
 
 ## How texts are read
 

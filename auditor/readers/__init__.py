@@ -307,7 +307,8 @@ READERS: tuple[Reader, ...] = (
         ("*.py",),
         "Python source",
         "launches in lists, command texts and `Engine(...)` calls, images, `pip_install`, accelerators",
-        "values that are computed; docstrings, printed text; images and packages in test code",
+        "values that are computed, sums of numbers excepted; docstrings, printed text; what a program says it works "
+        "with; images and packages in test code",
     ),
     Reader(
         "systemd",

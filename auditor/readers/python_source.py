@@ -66,6 +66,7 @@ _ENGINE = (
 _CALLS = (r"Engine\(", r"Runtime\(", r"ServerArgs\(")
 _TELLS = tuple(map(re.compile, (*_ENGINE, *_CALLS)))
 _TEXT = re.compile("|".join((*_ENGINE, "install")))
+_DECLARES = re.compile(r"^__\w+__$|compat|support|tested", re.IGNORECASE)
 _OPTION = re.compile(r"(?:^|\.)(?:args|arguments|opts|options|parsed|parsed_args|flags|FLAGS)\.(\w+)$")
 _TESTS = re.compile(r"(?:^|/)(?:tests?|testing|conftest\.py|test_[^/]*\.py|[^/]*_test\.py)(?:/|$)", re.IGNORECASE)
 
@@ -467,6 +468,8 @@ def _visit(node: ast.AST, module: _Module, scope: str, call: str | None, depth: 
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         name = _dotted(target).rpartition(".")[2] if isinstance(target, (ast.Name, ast.Attribute)) else ""
+        if _DECLARES.search(name):
+            return  # what a program says it works with
         if isinstance(target, ast.Name) and name in ("packages", "dependencies"):
             name = ""  # names that a program looks up or prints; an installer gets them as an argument
         if node.value is None:
