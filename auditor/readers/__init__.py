@@ -147,6 +147,22 @@ READERS: tuple[Reader, ...] = (
         excludes=("package.json", "package-lock.json", "pipfile.lock", "tsconfig*.json", "*.geojson"),
     ),
     Reader(
+        "option-file",
+        "auditor.readers.option_file",
+        _YAML,
+        "files of engine options",
+        "options as keys at the top level, one of them the engine's alone; joined with the launch whose `--config` "
+        "names the file",
+        "files with fewer than three options, or more other keys than these",
+        needles=(
+            b"mem-fraction-static",
+            b"mem_fraction_static",
+            b"max-total-tokens",
+            b"max_total_tokens",
+            b"disaggregation-mode",
+        ),
+    ),
+    Reader(
         "yaml-other",
         "auditor.readers.yaml_other",
         _YAML,

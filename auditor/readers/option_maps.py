@@ -22,7 +22,7 @@ OPTION_KEYS = frozenset(
         "sglang_args", "sglang_kwargs", "launch_args", "launchArgs", "extraArgs", "extra_args", "args",
     }
 )  # fmt: skip
-_OWN = frozenset(
+OWN = frozenset(
     {
         "mem-fraction-static", "disaggregation-mode", "max-total-tokens", "chunked-prefill-size", "max-prefill-tokens",
         "disable-radix-cache", "schedule-conservativeness", "cuda-graph-max-bs", "enable-dp-attention", "page-size",
@@ -88,7 +88,7 @@ def option_launch(entry: Entry, context: LaunchContext) -> EngineLaunch | None:
         return None
     options = options_of(entry.value)
     names = [spelled(name).name for name, _, _ in options if spelled(name).option is not None]
-    own = len(set(names) & _OWN)
+    own = len(set(names) & OWN)
     engine = context.image is not None and family_of(context.image) is not None
     named = "sglang" in entry.key.value.lower() or "sglang" in context.scope.lower()
     if not (own >= 2 or (names and engine) or (own and named)):

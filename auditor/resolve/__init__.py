@@ -17,6 +17,7 @@ def resolve(facts: FactSet, sources: Mapping[str, SourceFile]) -> FactSet:
     from auditor.resolve.helm_values import join_charts
     from auditor.resolve.kustomize_images import apply_overlays
     from auditor.resolve.model_link import link_models
+    from auditor.resolve.option_files import join_option_files
     from auditor.resolve.variables import fill_variables
 
     facts = join_charts(facts, sources)
@@ -25,7 +26,8 @@ def resolve(facts: FactSet, sources: Mapping[str, SourceFile]) -> FactSet:
         facts = fill_variables(facts, sources)
         if facts == before:
             break
-    return link_models(apply_overlays(_without_definitions(apply_constraints(facts)), sources))
+    facts = join_option_files(_without_definitions(apply_constraints(facts)))
+    return link_models(apply_overlays(facts, sources))
 
 
 def _without_definitions(facts: FactSet) -> FactSet:
