@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -73,7 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             known = answer(arguments[1:])
             if known is not None:
-                sys.stdout.write(known)
+                from auditor.standard_output import print_text
+
+                print_text(known)
                 return EXIT_DONE
         parser = _parser(f"auditor {name}", command.summary)
         module = importlib.import_module(command.module)
@@ -87,7 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_NOT_DONE
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nothing more to say, and no traceback at shutdown.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from auditor.standard_output import drop
+
+        drop()
         return EXIT_NOT_DONE
     except KeyboardInterrupt:
         _complain("auditor: interrupted")

@@ -57,6 +57,7 @@ KEYS: Mapping[str, Key] = {
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of `[tool.auditor]` and of auditor.toml."""
+    from auditor.capacity.config_keys import schema as model_schema
     from auditor.rule_params import list_schema, schema_of_group
     from auditor.rulebook import load_rules
 
@@ -67,13 +68,14 @@ def schema() -> dict[str, Any]:
 
     top = table(KEYS)
     top["properties"]["path"]["items"] = table(PATH_KEYS, ("match",))
+    top["properties"]["models"]["additionalProperties"] = {"$ref": "#/$defs/model"}
     top["properties"]["ignores"]["items"] = table(IGNORE_KEYS, ("reason",))
     top["properties"]["rules"]["additionalProperties"] = False
     top["properties"]["rules"]["properties"] = {
         rule.id: schema_of_group(type(rule.params)) for rule in sorted(load_rules(), key=lambda rule: rule.id)
     }
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "auditor configuration"}
-    return {**head, **top, "$defs": {"texts": list_schema(TEXT)}}
+    return {**head, **top, "$defs": {"texts": list_schema(TEXT), "model": model_schema()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +104,13 @@ def read_settings(
     node, values = root, dict(plain)
     if os.path.basename(path) == "pyproject.toml":
         tool = values.get("tool")
-        values = tool.get("auditor", {}) if isinstance(tool, Mapping) else {}
-        below = root.pairs.get("tool")
-        found = below.pairs.get("auditor") if below is not None else None
-        if found is None or not isinstance(values, Mapping):
+        if tool is not None and not isinstance(tool, Mapping):
+            place.error(_start(root.pairs["tool"]), f"`tool`: a table is expected here, not {_called(tool)}")
+        if not tool or "auditor" not in tool:
             return Config(file=path, root=os.path.dirname(full))
-        node = found
+        values, node = tool["auditor"], root.pairs["tool"].pairs["auditor"]
+        if not isinstance(values, Mapping):
+            place.error(_start(node), f"`tool.auditor`: a table is expected here, not {_called(values)}")
     _check(values, node, KEYS, (), place, "[tool.auditor]")
     folder = os.path.dirname(full)
     config = Config(
@@ -132,6 +135,10 @@ def read_settings(
         root=folder,
         said=frozenset(values),
     )
+    if "gpu" in values:
+        _known_gpu(values["gpu"], node, place)
+    for name, table in config.models.items():
+        _model(table, node.pairs["models"].pairs[name], place)
     for name in (*config.select, *config.ignore):
         _known_rule(name, node, place)
     for number, name in enumerate(values.get("extends", ())):
@@ -182,7 +189,10 @@ def _wrong(value: Any, wanted: Mapping[str, Any]) -> tuple[int | None, str] | No
         "boolean": (lambda item: isinstance(item, bool), "true or false"),
         "array": (lambda item: isinstance(item, list), "a list"),
         "object": (lambda item: isinstance(item, Mapping), "a table"),
+        "number": (lambda item: isinstance(item, (int, float)) and not isinstance(item, bool), "a number"),
     }
+    if "type" not in wanted:
+        return None
     test, words = kinds[wanted["type"]]
     if not test(value):
         return None, f"{words} is expected here, not {_called(value)}"
@@ -199,6 +209,43 @@ def _called(value: Any) -> str:
         return "true or false"
     names = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "a table"}
     return next((name for kind, name in names.items() if isinstance(value, kind)), "this")
+
+
+def _start(node: Spanned) -> int:
+    """Where a value stands, else where its key does."""
+    return node.start if node.end > node.start or node.key < 0 else node.key
+
+
+def _known_gpu(name: str, node: Spanned, place: _Place) -> None:
+    """The catalogue is loaded only where a configuration names an accelerator."""
+    from auditor.capacity.catalog import find_gpu, gpus
+    from auditor.nearest import nearest_name
+
+    if find_gpu(name) is None:
+        near = nearest_name(name, gpus())
+        hint = f"did you mean `{near}`?" if near else f"known are {', '.join(gpus())}"
+        place.error(_start(node.pairs["gpu"]), f"`gpu`: there is no accelerator `{name}` in the catalogue; {hint}")
+
+
+def _model(table: Mapping[str, Any], node: Spanned, place: _Place) -> None:
+    """The types of the keys that are read, and names that are one slip away from them: a `config.json` holds many
+    others, which say nothing of the pool."""
+    from auditor.capacity.checkpoint import SUB_CONFIGS
+    from auditor.capacity.config_keys import KNOWN, slip
+
+    for key, value in table.items():
+        spanned = node.pairs[key]
+        near = slip(key)
+        if near is not None:
+            place.error(
+                spanned.key if spanned.key >= 0 else spanned.start,
+                f"a model configuration has no key `{key}`; did you mean `{near}`?",
+            )
+        problem = _wrong(value, {"type": KNOWN[key], "items": {}}) if KNOWN.get(key) else None
+        if problem is not None:
+            place.error(_start(spanned), f"`{key}`: {problem[1]}")
+        if key in SUB_CONFIGS:
+            _model(value, spanned, place)
 
 
 def _known_rule(name: str, node: Spanned, place: _Place) -> None:
@@ -242,6 +289,8 @@ def _params(values: Mapping[str, Any], node: Spanned, place: _Place) -> Mapping[
 
 def _path(item: Mapping[str, Any], node: Spanned, place: _Place) -> PathSettings:
     _check(item, node, PATH_KEYS, ("match",), place, "[[path]]")
+    if "gpu" in item:
+        _known_gpu(item["gpu"], node, place)
     for name in item.get("ignore", ()):
         _known_rule(name, node, place)
     return PathSettings(item["match"], item.get("gpu"), tuple(item.get("ignore", ())))

@@ -17,6 +17,18 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return held[0] if held else None
 
 
+def nearest_name(word: str, known: Iterable[str]) -> str | None:
+    """The catalogue's name that was most likely meant, by its whole or by what stands behind the organisation, without
+    regard to case."""
+    spelled = {name.lower(): name for name in sorted(known, key=len, reverse=True)}
+    behind = {name.rpartition("/")[2]: whole for name, whole in spelled.items()}
+    for names, asked in ((spelled, word.lower()), (behind, word.lower().rpartition("/")[2])):
+        near = nearest(asked, names)
+        if near is not None:
+            return names[near]
+    return None
+
+
 def hint(word: str, known: Iterable[str], otherwise: str) -> str:
     """`did you mean ...?`, or what to do when nothing is near."""
     near = nearest(word, known)

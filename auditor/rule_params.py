@@ -6,12 +6,14 @@ that is a group of lists, or a mapping, says something of the keys that it names
 
 from __future__ import annotations
 
+import math
 import re
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any
 
+from auditor.checks.base import Above
 from auditor.model.records import dataclass, fields, is_dataclass, replace
 from auditor.nearest import hint as near
 
@@ -37,7 +39,9 @@ def fitted(value: Any, hint: Any, default: Any, path: tuple[str, ...]) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:  # a list of words that names are compared with piece by piece
         made = fitted(value, arguments[0], default, path)
-        return made if isinstance(made, Misfit) else _words(made, default, path)
+        if isinstance(made, Misfit):
+            return made
+        return _above(made, arguments[1], path) if isinstance(arguments[1], Above) else _words(made, default, path)
     if origin in (typing.Union, types.UnionType):
         inner = next(argument for argument in arguments if argument is not type(None))
         return fitted(value, inner, default, path)
@@ -57,6 +61,12 @@ def fitted(value: Any, hint: Any, default: Any, path: tuple[str, ...]) -> Any:
             return Misfit(path, "a number is expected here")
         return hint(value)
     return value if isinstance(value, str) else Misfit(path, "a text is expected here")
+
+
+def _above(made: float, bound: Above, path: tuple[str, ...]) -> Any:
+    if bound.least < made < math.inf:
+        return made
+    return Misfit(path, f"a number above {bound.least:g} is expected here, not {made:g}")
 
 
 def _group(value: Any, hint: Any, default: Any, path: tuple[str, ...]) -> Any:
@@ -154,7 +164,8 @@ def schema_of(hint: Any) -> dict[str, Any]:
     """The JSON Schema of a parameter's value."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
-        return schema_of(arguments[0])
+        inner = schema_of(arguments[0])
+        return {**inner, "exclusiveMinimum": arguments[1].least} if isinstance(arguments[1], Above) else inner
     if origin in (typing.Union, types.UnionType):
         return schema_of(next(argument for argument in arguments if argument is not type(None)))
     if origin in (tuple, frozenset):
@@ -180,7 +191,7 @@ def list_schema(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def schema_of_group(kind: type[Any]) -> dict[str, Any]:
     """The JSON Schema of a table with the parameters of a class, spelled with hyphens."""
-    hints = typing.get_type_hints(kind) if is_dataclass(kind) else {}
+    hints = typing.get_type_hints(kind, include_extras=True) if is_dataclass(kind) else {}
     properties = {name.replace("_", "-"): schema_of(hint) for name, hint in hints.items()}
     return {"type": "object", "additionalProperties": False, "properties": properties}
 

@@ -192,6 +192,7 @@ def walk(
 
         spec = GitIgnoreSpec.from_lines(exclude)
     seen: set[str] = set()
+    excluded = 0
     left_out: list[str] = []
     barred: list[tuple[str, str]] = []
     for path in paths:
@@ -207,6 +208,7 @@ def walk(
                 if not (name[dot:].lower() in wanted if dot >= 0 else False) and not index.readers(name):
                     continue
                 if spec is not None and spec.match_file(_relative(entry, base or walked.root)):
+                    excluded += 1
                     continue
                 seen.add(entry)
                 walked.candidates.append(Candidate(name, entry))
@@ -222,6 +224,9 @@ def walk(
         walked.notes.append(
             f"{count} submodule{'s' if count > 1 else ''} not scanned ({names}); include with --submodules"
         )
+    if excluded and not walked.candidates:
+        what = "the one file that would be read" if excluded == 1 else f"all {excluded} files that would be read"
+        walked.notes.append(f"`exclude` of the configuration takes out {what}")
     return walked
 
 

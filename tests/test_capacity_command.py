@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +54,10 @@ def test_nothing_heavy_is_imported() -> None:
         (["--context-length", "0"], "--context-length 0: has to be at least 1"),
         (["--kv-cache-dtype", "fp8"], "--kv-cache-dtype fp8: one of auto, bf16,"),
         (["--gpu-memory-gib", "-1"], "--gpu-memory-gib -1: has to be above 0"),
+        (["--engine-version", "latest"], "--engine-version latest: no release number of the engine; write it as `0."),
+        (["--quantization", "ftp8"], "w8a8_int8; did you mean `fp8`?"),
+        (["--speculative-algorithm", "EAGEL"], "UNO; did you mean `EAGLE`?"),
+        (["--speculative-algorithm", "banana"], "--speculative-algorithm banana: one of DFLASH,"),
     ],
 )
 def test_what_the_engine_would_refuse_is_a_usage_error(
@@ -82,7 +87,6 @@ def test_the_nearest_names_are_proposed(
     [
         (["Qwen/Qwen3-8B", "--tp-size", "3"], "32 attention heads are no multiple of 3 ranks"),
         (["Qwen/Qwen3-8B", "--context-length", "65536"], "the context is above the model's own 40,960"),
-        (["Qwen/Qwen3-8B", "--engine-version", "latest"], "`latest` is no release number"),
         (["Qwen/Qwen3-8B", "--dp-size", "2"], "the pool is that of one of 2 replicas of 1 accelerators"),
         (["deepseek-ai/DeepSeek-R1"], "the weights do not fit: the engine would not start"),
         (
@@ -151,3 +155,45 @@ def test_a_thousand_launches_go_through_estimator_and_checks() -> None:
 
     assert estimator.launches() > 100
     assert estimator.checked() > 100
+
+
+def test_a_launch_that_cannot_start_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--model", "Qwen/Qwen3-32B", "--tp-size", "3")
+    reason = "64 attention heads are no multiple of 3 ranks"
+    document = answer(capsys, *arguments, "--gpu", "H200")
+    assert (document["verdict"], document["refused"]) == ("unknown", reason)
+    assert document["missing"] == [f"a launch that starts: {reason}"]
+    assert "remedies" not in document
+    text = shown(capsys, *arguments, "--gpu", "H200")
+    assert text.startswith(f"Qwen/Qwen3-32B on H200: the engine would not start, {reason}\n")
+    assert "covers" not in text
+    assert shown(capsys, *arguments).endswith(f"the engine would not start: {reason}\n")
+    assert answer(capsys, *arguments)["verdict"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[]", "is no model configuration: it holds no JSON object"),
+        ("{}", "it has no `num_hidden_layers` and no `num_attention_heads`"),
+        ('{"num_hidden_layers": 4}', "it has no `num_attention_heads`"),
+        ('{"num_hiden_layers": 4}', "unknown `num_hiden_layers` (did you mean `num_hidden_layers`?)"),
+        (None, "config.json`; --model takes a catalogue id, a config.json or a model folder"),
+    ],
+)
+def test_a_configuration_that_describes_no_model_is_a_usage_error(
+    text: str | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if text is not None:
+        (tmp_path / "config.json").write_text(text, encoding="utf-8")
+    assert main(["capacity", "--model", str(tmp_path), "--gpu", "H200"]) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_an_index_without_a_size_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = {"num_hidden_layers": 4, "num_attention_heads": 8, "hidden_size": 512, "max_position_embeddings": 4096}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (tmp_path / "model.safetensors.index.json").write_text("[]", encoding="utf-8")
+    assert answer(capsys, "--model", str(tmp_path), "--gpu", "H200")["context_tokens"] == 4096

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -58,6 +61,22 @@ from tests.trees import ROOT, lay
             '[rules.split-verdict.states.over]\nadd = "gone"\n',
             "2:1: `states.over.add`: a list is expected here",
         ),
+        (
+            "[rules.kv-pool-below-context]\nheadroom = -1\n",
+            "2:1: `headroom`: a number above 0 is expected here, not -1",
+        ),
+        ("[rules.kv-pool-below-context]\nheadroom = inf\n", "2:1: `headroom`: a number above 0 is expected here"),
+        ('gpu = "H2000"\n', "1:8: `gpu`: there is no accelerator `H2000` in the catalogue; did you mean `H200`?"),
+        (
+            '[[path]]\nmatch = "x"\ngpu = "l4os"\n',
+            "3:8: `gpu`: there is no accelerator `l4os` in the catalogue; did you",
+        ),
+        (
+            '[models."a/b"]\nnum_hidden_layers = "x"\n',
+            "2:22: `num_hidden_layers`: a number is expected here, not a text",
+        ),
+        ('[models."a/b"]\nnum_hiden_layers = 3\n', "2:1: a model configuration has no key `num_hiden_layers`; did you"),
+        ("[models.m.text_config]\nhead_dim = []\n", "2:12: `head_dim`: a number is expected here, not a list"),
         ("[rules.nothing]\n", "1:1: there is no rule `nothing`"),
         ('[[ignores]]\nrule = "unread-evidence"\n', "1:1: [[ignores]] needs the key `reason`"),
         ('[[ignores]]\nreason = " "\n', "2:11: `reason`: say in words"),
@@ -316,3 +335,70 @@ def test_what_the_nearer_file_says_wins_although_it_is_the_default(tmp_path: Pat
     )
     config = load_config(str(tmp_path / "auditor.toml"))
     assert (config.profile, config.fail_on, config.submodules) == ("default", "error", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[tool]\nauditor = 5\n", "pyproject.toml:2:11: `tool.auditor`: a table is expected here, not a number"),
+        ("[[tool.auditor]]\ngpu = 'H200'\n", "`tool.auditor`: a table is expected here, not a list"),
+        ("tool = 5\n", "pyproject.toml:1:8: `tool`: a table is expected here, not a number"),
+    ],
+)
+def test_a_table_that_is_none_is_no_configuration(
+    text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lay({"pyproject.toml": text}, tmp_path)
+    assert main(["scan", str(tmp_path), "--config", str(tmp_path / "pyproject.toml")]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_model_may_hold_what_the_estimate_does_not_read(tmp_path: Path) -> None:
+    lines = ("[models.m]", "num_hidden_layers = 2", "n_group = 8", "rms_norm_eps = 1e-6", "intermediate_size = [1]")
+    lay({"auditor.toml": "\n".join(lines)}, tmp_path)
+    assert load_config(str(tmp_path / "auditor.toml")).models["m"]["n_group"] == 8
+    model = {"num_hidden_layers": 2, "rms_norm_eps": 1e-6, "text_config": {"head_dim": 64}}
+    jsonschema.validate({"models": {"m": model}}, schema())
+    for wrong in ({"num_hidden_layers": "x"}, {"text_config": {"head_dim": []}}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({"models": {"m": wrong}}, schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"rules": {"kv-pool-below-context": {"headroom": 0}}}, schema())
+
+
+def test_the_catalogue_is_loaded_for_an_accelerator_only(tmp_path: Path) -> None:
+    code = (
+        "import sys; from auditor.config import load_config; load_config(sys.argv[1]);"
+        "print('auditor.capacity.catalog' in sys.modules)"
+    )
+    for text, loaded in (('fail-on = "never"\n', "False"), ('gpu = "H200"\n', "True")):
+        lay({"auditor.toml": text}, tmp_path)
+        command = [sys.executable, "-c", code, str(tmp_path / "auditor.toml")]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == loaded
+
+
+def test_exclusions_that_leave_nothing_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lay({"auditor.toml": 'exclude = ["*"]\n', "Dockerfile": "FROM lmsysorg/sglang:v0.5.19\n"}, tmp_path)
+    assert main(["scan", str(tmp_path)]) == 0
+    assert "`exclude` of the configuration takes out all 2 files that would be read" in capsys.readouterr().out
+    lay({"auditor.toml": 'exclude = ["*.md"]\n', "Dockerfile": "FROM lmsysorg/sglang:v0.5.22\n"}, tmp_path)
+    assert main(["scan", str(tmp_path)]) == 0
+    assert "`exclude`" not in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("command", [["scan", ".", "--format", "json"], ["scan", "x.txt"], ["rules"]])
+def test_a_full_disk_is_named(command: list[str], tmp_path: Path) -> None:
+    lay({"x.txt": "x\n"}, tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "auditor", *command],
+            cwd=tmp_path,
+            env=environment,
+            stdout=full,
+            stderr=-1,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (2, "auditor: cannot write the report: No space left on device\n")

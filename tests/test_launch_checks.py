@@ -131,6 +131,16 @@ def test_a_name_that_is_served_does_not_tell_the_quantization(tmp_path: Path) ->
     assert [outcome for *_, outcome in got if outcome in ("below", "straddles")] == []
 
 
+def test_the_accelerator_is_asked_for_only_where_it_is_missing(tmp_path: Path) -> None:
+    flags = "--tp 8 --context-length 262144"
+    asks = {}
+    for name, more in (("gpu", ""), ("option", " --attn-cp-size 8"), ("cap", " --max-total-tokens 1000")):
+        lay({"s.sh": role("prefill", flags + more, "zai-org/GLM-5.2-FP8")}, tmp_path / name)
+        found = [one for one in scan_tree(tmp_path / name, Config()).active if one.rule == POOL]
+        asks[name] = ["`gpu` under `[tool.auditor]`" in one.remedy for one in found]
+    assert asks == {"gpu": [True], "option": [False], "cap": [False]}
+
+
 @pytest.mark.parametrize("flag", ["--attn-cp-size 8", "--enable-kv-cache-sharding"])
 def test_an_option_that_is_not_modelled_is_named(tmp_path: Path, flag: str) -> None:
     text = role("prefill", f"--tp 8 --context-length 1048576 {flag}", "zai-org/GLM-5.2-FP8")

@@ -26,7 +26,8 @@ Word = Literal["covers", "low-headroom", "straddles", "below", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class PoolEstimate:
-    """Tokens of the pool (per data-parallel rank), and the numbers that they come from, in bytes."""
+    """Tokens of the pool (per data-parallel rank), and the numbers that they come from, in bytes. `refused` says why
+    no engine starts with these options, whatever the memory holds."""
 
     tokens: Interval
     free: Interval
@@ -37,6 +38,7 @@ class PoolEstimate:
     budget: Interval
     assumptions: tuple[str, ...]
     capped: bool = False
+    refused: str | None = None
 
 
 def free_before_load(spec: LaunchSpec) -> Interval:
@@ -97,7 +99,7 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
     capped = spec.max_total_tokens is not None and tokens.high >= spec.max_total_tokens
     if spec.max_total_tokens is not None:
         tokens = tokens.at_most(spec.max_total_tokens // page * page)
-    return PoolEstimate(tokens, free, fraction, source, weights, cell, budget, assumptions, capped)
+    return PoolEstimate(tokens, free, fraction, source, weights, cell, budget, assumptions, capped, _refused(spec))
 
 
 def _after_states(spec: LaunchSpec, budget: Interval) -> Interval:
@@ -146,14 +148,20 @@ def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _refused(spec: LaunchSpec) -> str | None:
+    heads, ranks = spec.shape.heads, spec.attention_ranks
+    return f"{heads} attention heads are no multiple of {ranks} ranks" if heads and heads % ranks else None
+
+
 def _refusals(spec: LaunchSpec, full: bool) -> tuple[str, ...]:
     """Reasons for which the engine would not start as asked, which an estimate of its pool has to name."""
     said = []
-    own, ranks = spec.shape.context_at(spec.version), spec.attention_ranks
+    own = spec.shape.context_at(spec.version)
     if full:
         said.append("the weights do not fit: the engine would not start")
-    if spec.shape.heads and spec.shape.heads % ranks:
-        said.append(f"{spec.shape.heads} attention heads are no multiple of {ranks} ranks: the engine would not start")
+    refused = _refused(spec)
+    if refused is not None:
+        said.append(f"{refused}: the engine would not start")
     if spec.context is not None and own is not None and spec.context > own:
         said.append(
             f"the context is above the model's own {own:,}: the engine refuses it unless"

@@ -20,6 +20,13 @@ P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
+class Above:
+    """Stands beside the type of a numeric parameter (`Annotated`): the value has to be above `least`."""
+
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
     """One place where a check holds. `subject` and `scope` are what the finding is (a package, a flag, a service);
     they make its identity and hold no version and no line. `values` fill the rule's message; `properties` travel

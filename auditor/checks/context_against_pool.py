@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from auditor.checks.base import Check, Match
+from auditor.checks.base import Above, Check, Match
 from auditor.checks.launches import SERVING, number, span_of, version_of
 from auditor.model.facts import EngineLaunch, FactSet, Related, Unresolved
 from auditor.model.findings import JsonValue, Level
@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 MARGIN = 7  # the longest prompt that is served is min(context, pool) - 7: see edge_limit.py
 # One worker for both phases transfers nothing: what does not fit there is an outage for that client and no leak.
 ALONE: dict[str, Level | None] = {"below": "warning", "straddles": "note", "low-headroom": None, "unknown": None}
+NAME_IT = (
+    "Say `gpu` under `[tool.auditor]`, or name the accelerator beside the launch; `auditor capacity` shows the pool on"
+    " each. Let the front refuse prompts longer than min(context, pool) - 7 tokens."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Params:
     """`headroom` is how many context windows the pool has to hold."""
 
-    headroom: float = 1.25
+    headroom: Annotated[float, Above(0)] = 1.25
 
 
 def run(facts: FactSet, params: Params) -> Iterator[Match]:
@@ -153,7 +157,8 @@ def _judged(
         return _unknown(launch, context, f"the quantization of the weights, which decides it on {card.name}")
     asked = launch.gpu.type if launch.gpu is not None else None
     named = f"`{asked}` is no accelerator of the catalogue" if asked else "no file names the accelerator"
-    return _unknown(launch, context, f"{named}, and the context fits on some that load the model only")
+    missing = f"{named}, and the context fits on some that load the model only"
+    return _unknown(launch, context, missing, None if asked else NAME_IT)
 
 
 def _cap(launch: EngineLaunch, context: int) -> float:
@@ -162,7 +167,7 @@ def _cap(launch: EngineLaunch, context: int) -> float:
     return context // page * page
 
 
-def _unknown(launch: EngineLaunch, context: int, missing: str) -> Match | None:
+def _unknown(launch: EngineLaunch, context: int, missing: str, remedy: str | None = None) -> Match | None:
     """A note, where a leak could follow and somebody chose the window; a cap at or above it is a choice as well."""
     if launch.role not in ("prefill", "decode") or "context-length" not in launch.flags:
         return None
@@ -175,6 +180,7 @@ def _unknown(launch: EngineLaunch, context: int, missing: str) -> Match | None:
         scope=launch.scope,
         values={"context": context, "missing": missing},
         properties={"context": context, "missing": missing, "role": launch.role},
+        remedy=remedy,
     )
 
 

@@ -16,7 +16,7 @@ from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.capacity.spec import LaunchSpec, version_of
 from auditor.commands.common import add_output, document_stream
 from auditor.errors import UsageError
-from auditor.nearest import nearest
+from auditor.nearest import nearest_name
 
 GIB = 2**30
 INTEGERS = {
@@ -47,9 +47,21 @@ TEXTS = {
     "speculative": ("--speculative-algorithm",),
     "attention_backend": ("--attention-backend",),
 }
+# Words that the option took in one of the releases from 0.4.6 to 0.5.23 (`server_args.py`, `arg_groups/choices.py`).
+QUANTIZATION_WORDS = (
+    "auto-round", "auto-round-int8", "awq", "awq_marlin", "bitsandbytes", "blockwise_int8", "compressed-tensors", "fp8",
+    "gguf", "gptq", "gptq_marlin", "humming", "marlin", "mlx_q4", "mlx_q8", "modelopt", "modelopt_fp4", "modelopt_fp8",
+    "modelopt_mixed", "modelslim", "moe_wna16", "mxfp4", "mxfp8", "mxfp_w4a8", "nvfp4_online", "petit_nvfp4", "qoq",
+    "quark", "quark_int4fp8_moe", "quark_mxfp4", "unquant", "w4afp8", "w8a8_fp8", "w8a8_int8",
+)  # fmt: skip
+SPECULATIVE_WORDS = (
+    "DFLASH", "DSPARK", "EAGLE", "EAGLE3", "FROZEN_KV_MTP", "MTP", "NEXTN", "NGRAM", "NONE", "STANDALONE", "UNO",
+)  # fmt: skip
 WORDS = {
     "kv_dtype": ("auto", "bf16", "bfloat16", "fp8_e4m3", "fp8_e5m2", "fp4_e2m1", "mxfp8", "nvfp4", "fp4_mx_block16"),
     "role": ("null", "prefill", "decode"),
+    "quantization": QUANTIZATION_WORDS,
+    "speculative": SPECULATIVE_WORDS,
 }
 SWITCHES = {
     "dp_attention": ("--enable-dp-attention",),
@@ -95,8 +107,6 @@ def run(options: argparse.Namespace) -> int:
     """Print the estimate; an unknown model or accelerator is the answer `unknown`, not an error."""
     _refuse(options)
     shape, model, notes = _shape(options.model)
-    if options.engine_version and version_of(options.engine_version) is None:
-        notes.append(f"`{options.engine_version}` is no release number")
     rows: list[dict[str, Any]] = []
     if options.gpu is not None or options.gpu_memory_gib is not None:
         rows.append(_row(options, shape, model, notes, find_gpu(options.gpu) if options.gpu else None))
@@ -127,10 +137,24 @@ def _refuse(options: argparse.Namespace) -> None:
             raise UsageError(f"{FLOATS[name][0]} {value:g}: has to be a share between 0 and 1")
     for name, known in WORDS.items():
         value = getattr(options, name)
-        if value is not None and value not in known:
-            raise UsageError(f"{TEXTS[name][0]} {value}: one of {', '.join(known)}")
+        if value is not None and value not in known and not (name == "speculative" and value.upper() in known):
+            near = nearest_name(value, known)
+            hint = f"; did you mean `{near}`?" if near else ""
+            raise UsageError(f"{TEXTS[name][0]} {value}: one of {', '.join(known)}{hint}")
+    if options.engine_version is not None and version_of(options.engine_version) is None:
+        raise UsageError(_no_release(options.engine_version))
     if options.gpu_memory_gib is not None and options.gpu_memory_gib <= 0:
         raise UsageError(f"--gpu-memory-gib {options.gpu_memory_gib:g}: has to be above 0")
+
+
+def _no_release(text: str) -> str:
+    from auditor.launch.versions import releases
+
+    catalogue = releases("sglang")
+    known = catalogue.versions if catalogue is not None else ()
+    near = nearest_name(text, known)
+    hint = f"did you mean `{near}`?" if near else f"write it as `{known[-1]}`"
+    return f"--engine-version {text}: no release number of the engine; {hint}"
 
 
 def _over_all(model: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -155,6 +179,8 @@ def _shape(name: str) -> tuple[ModelShape | None, str, list[str]]:
     """The model's shape: from a configuration file of the tree, or from the catalogue."""
     path = Path(name)
     file = path / "config.json" if path.is_dir() else path
+    if not file.is_file() and (path.is_dir() or file.suffix == ".json") and find_model(name) is None:
+        raise UsageError(f"there is no `{file}`; --model takes a catalogue id, a config.json or a model folder")
     if file.suffix == ".json" and file.is_file():
         try:
             config = json.loads(file.read_text(encoding="utf-8"))
@@ -164,12 +190,40 @@ def _shape(name: str) -> tuple[ModelShape | None, str, list[str]]:
             raise UsageError(f"`{file}` cannot be read: {error.strerror}") from None
         index = file.parent / "model.safetensors.index.json"
         if isinstance(config, dict) and index.is_file():
-            total = json.loads(index.read_text(encoding="utf-8")).get("metadata", {}).get("total_size")
-            if isinstance(total, (int, float)):
+            total = _total_size(index)
+            if total is not None:
                 config = {**config, "checkpoint_gib": total / GIB}
-        return (shape_of(config) if isinstance(config, dict) else None), str(file), []
+        if not isinstance(config, dict):
+            raise UsageError(f"`{file}` is no model configuration: it holds no JSON object")
+        shape = shape_of(config)
+        if shape is None:
+            raise UsageError(f"`{file}` is no model configuration that the estimate can use: {_lacking(config)}")
+        return shape, str(file), []
     found = find_model(name)
     return (found.shape, name, [found.note] if found.note else []) if found else (None, name, [])
+
+
+def _total_size(index: Path) -> float | None:
+    """The size of the weights that their index states, in bytes. An index that says none is as good as no index."""
+    try:
+        metadata = json.loads(index.read_text(encoding="utf-8"))["metadata"]
+        total = metadata["total_size"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return float(total) if isinstance(total, (int, float)) else None
+
+
+def _lacking(config: dict[str, Any]) -> str:
+    """What keeps a configuration from being a shape, in words."""
+    from auditor.capacity.checkpoint import text_config
+    from auditor.capacity.config_keys import slip
+
+    slips = [f"`{key}` (did you mean `{near}`?)" for key in text_config(config) if (near := slip(key)) is not None]
+    if slips:
+        return f"unknown {', '.join(slips)}"
+    layers, heads = "`num_hidden_layers`", "`num_attention_heads`"
+    lacking = [name for name in (layers, heads) if not isinstance(text_config(config).get(name.strip("`")), int)]
+    return f"it has no {' and no '.join(lacking) or f'{layers} or {heads} above 0'}"
 
 
 def spec_of(options: argparse.Namespace, shape: ModelShape, gpu: Gpu | None) -> LaunchSpec | None:
@@ -198,14 +252,8 @@ def spec_of(options: argparse.Namespace, shape: ModelShape, gpu: Gpu | None) -> 
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """The catalogue's name that was most likely meant, by its whole or by what stands behind the organisation."""
-    spelled = {name.lower(): name for name in sorted(known, key=len, reverse=True)}
-    behind = {name.rpartition("/")[2]: whole for name, whole in spelled.items()}
-    for names, asked in ((spelled, word.lower()), (behind, word.lower().rpartition("/")[2])):
-        near = nearest(asked, names)
-        if near is not None:
-            return f"; did you mean `{names[near]}`?"
-    return ""
+    near = nearest_name(word, known)
+    return f"; did you mean `{near}`?" if near else ""
 
 
 def _row(
@@ -249,8 +297,11 @@ def _row(
         breakdown=_breakdown(spec, estimate),
         assumptions=[*notes, *estimate.assumptions],
     )
+    if estimate.refused is not None:  # how much such a launch would hold answers nothing
+        row.update(verdict="unknown", refused=estimate.refused)
+        row["missing"].append(f"a launch that starts: {estimate.refused}")
     single = options.gpu is not None or options.gpu_memory_gib is not None
-    if single and context is not None:
+    if single and context is not None and estimate.refused is None:
         row["remedies"] = [
             {"change": one.change, "works": one.works, "verdict": one.verdict, "pool_tokens": _tokens(one.pool)}
             for one in remedies(spec, context, options.headroom, gpus().values())

@@ -13,6 +13,7 @@ from typing import TextIO
 from auditor.config import Config, find_config, load_config
 from auditor.errors import OutputError, UsageError
 from auditor.model.records import replace
+from auditor.standard_output import print_text
 from auditor.whole_file import whole_file
 
 PROFILES = ("default", "strict")
@@ -88,17 +89,10 @@ def document_stream(path: str | None) -> Iterator[TextIO]:
         stream = io.StringIO()
         stream.isatty = sys.stdout.isatty  # type: ignore[method-assign]
         yield stream
-        _print(stream.getvalue())
+        print_text(stream.getvalue())
         return
     try:
         with whole_file(path) as file:
             yield file
     except OSError as error:
         raise OutputError(f"cannot write `{path}`: {error.strerror}") from None
-
-
-def _print(text: str) -> None:
-    """To standard output; what its encoding cannot hold is replaced, so a code page never ends an audit."""
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-    sys.stdout.flush()

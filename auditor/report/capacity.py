@@ -19,6 +19,9 @@ def write_capacity(rows: Sequence[dict[str, Any]], stream: TextIO) -> None:
     if rows[0]["missing"] and rows[0]["pool_tokens"] is None:
         stream.write(f"unknown: {rows[0]['missing'][0]}\n")
         return
+    if rows[0].get("refused"):
+        stream.write(f"the engine would not start: {rows[0]['refused']}\n")
+        return
     idle = [row for row in rows if _refuses(row)]
     for row in rows:
         pool = row["pool_tokens"]
@@ -38,8 +41,12 @@ def _refuses(row: dict[str, Any]) -> bool:
 
 
 def _one(row: dict[str, Any], stream: TextIO) -> None:
-    stream.write(f"{row['model']} on {row['gpu'] or 'an accelerator of the given memory'}: {row['verdict']}\n\n")
-    for line in row["missing"]:
+    name = f"{row['model']} on {row['gpu'] or 'an accelerator of the given memory'}"
+    if row.get("refused"):
+        stream.write(f"{name}: the engine would not start, {row['refused']}\n\n")
+    else:
+        stream.write(f"{name}: {row['verdict']}\n\n")
+    for line in row["missing"] if not row.get("refused") else ():
         stream.write(f"  missing: {line}\n")
     pool, parts = row["pool_tokens"], row["breakdown"]
     if pool is None or parts is None:
