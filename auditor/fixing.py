@@ -19,6 +19,7 @@ from auditor.model.findings import Edit, ScanResult
 from auditor.model.records import dataclass, replace
 from auditor.model.rules import Rule
 from auditor.model.spans import SourceFile, Span
+from auditor.syntax.expressions import sole_literal
 
 VERSION_RULE, IMAGE_RULE = "sglang-vulnerable-version", "sglang-vulnerable-image"
 _LOWER = re.compile(r"(?P<operator>>=|>|~=|\^|~)(?P<blank>\s*)(?P<version>v?\d[\w.]*)")
@@ -152,6 +153,8 @@ def _replaced(source: SourceFile, span: Span, old: str, new: str) -> tuple[Edit,
     if len(found) != 1:
         return ()
     start = span.start.offset + found[0].start()
+    if not sole_literal(source.text, start):
+        return ()  # which arm of a workflow's expression is meant is for its author to say
     return (Edit(source.span(start, start + len(old)), new),)
 
 

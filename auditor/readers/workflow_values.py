@@ -9,7 +9,9 @@ from auditor.model.facts import Definition, Fact, Hole, ImageReference, Related,
 from auditor.model.records import replace
 from auditor.model.spans import SourceFile
 from auditor.readers.workloads import Reading
+from auditor.readers.yaml_shapes import place_of
 from auditor.syntax.expansion import word_of
+from auditor.syntax.shell_lexer import SHELL
 from auditor.syntax.yaml_nodes import ListNode, MapNode, Node, ScalarNode, walk
 
 MAX_VALUES = 40  # values of one matrix entry that are looked at
@@ -44,7 +46,9 @@ def workflow(root: Node, source: SourceFile, reading: Reading) -> Iterator[Fact]
 def add(variables: dict[str, Definition], name: str, node: ScalarNode, source: SourceFile) -> None:
     """A variable of the workflow; of several of a name the first stands."""
     if not node.is_null and name not in variables:
-        variables[name] = Definition(name, word_of(node, variables=variables).value, "workflow", source.path, node.span)
+        word = word_of(node, variables=variables)
+        span = place_of(node, SHELL, variables)
+        variables[name] = Definition(name, word.value, "workflow", source.path, span)
 
 
 def collect(node: MapNode, matrix: dict[str, list[ScalarNode]]) -> None:

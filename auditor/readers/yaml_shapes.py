@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from auditor.launch.images import family_of, is_reference, parse_reference
 from auditor.model.facts import Definition, Flag, Gpu, Hole, ImageReference, Related, Unresolved, Value
 from auditor.model.records import dataclass
-from auditor.model.spans import SourceFile
-from auditor.syntax.expansion import word_of, word_of_text
+from auditor.model.spans import SourceFile, Span
+from auditor.syntax.expansion import expression_literal, word_of, word_of_text
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.shell_lexer import Dialect
 from auditor.syntax.yaml_nodes import ListNode, MapNode, Node, ScalarNode
@@ -99,7 +99,13 @@ def image_of_text(
     span = mapped.span(source, 0, len(text))
     keyed = is_image_key(key)
     if "$" in text or "{{" in text:
-        value: Value = word_of_text(mapped, source, dialect, variables).value
+        word = word_of_text(mapped, source, dialect, variables)
+        value: Value = word.value
+        literal = expression_literal(word, text)
+        if literal is not None:  # an expression and nothing else: what its literal names decides, and is to change
+            named = image_of_text(literal, source, key, scope, dialect, variables)
+            if named is not None and family_of(named.reference) is not None:
+                return ImageReference(value, scope, named.span)
     else:
         value = text
     if isinstance(value, Unresolved):
@@ -273,7 +279,15 @@ def add_setting(
 ) -> None:
     """One variable of an environment."""
     if not node.is_null:
-        env[name] = Flag(name, _value(node, dialect, variables), node.span, name)
+        env[name] = Flag(name, _value(node, dialect, variables), place_of(node, dialect, variables), name)
+
+
+def place_of(node: ScalarNode, dialect: Dialect, variables: Mapping[str, Definition]) -> Span:
+    """Where the text to change stands: the literal of a workflow expression, otherwise the scalar."""
+    if not node.value.startswith("${{"):
+        return node.span
+    literal = expression_literal(word_of(node, dialect, variables), node.value)
+    return node.span if literal is None else literal.span(node.source, 0, len(literal))
 
 
 def definitions_of(env: Mapping[str, Flag], scope: str) -> dict[str, Definition]:

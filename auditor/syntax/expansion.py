@@ -8,7 +8,7 @@ from auditor.model.facts import Definition
 from auditor.model.spans import SourceFile
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.shell_lexer import SHELL, Dialect, expansions
-from auditor.syntax.shell_values import Scope, ShellWord
+from auditor.syntax.shell_values import Scope, ShellWord, default_literal
 from auditor.syntax.yaml_nodes import ScalarNode
 
 
@@ -24,3 +24,8 @@ def word_of_text(
 def word_of(node: ScalarNode, dialect: Dialect = SHELL, variables: Mapping[str, Definition] | None = None) -> ShellWord:
     """A YAML scalar as one word."""
     return word_of_text(node.mapped, node.source, dialect, variables)
+
+
+def expression_literal(word: ShellWord, text: str) -> Mapped | None:
+    """The literal that stands for a text which is one workflow expression and nothing else."""
+    return default_literal(word) if text.startswith("${{") else None

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from auditor.model.facts import Hole, PackageReference, Unresolved, Value
 from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile, Span
+from auditor.syntax.expressions import choice_of
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.words import Word
 
@@ -137,7 +138,11 @@ def mask(text: str) -> tuple[str, list[Masked], list[int]]:
 def _hole(found: re.Match[str]) -> Hole:
     name = found.group("name") or found.group("plain")
     if name is None:
-        return Hole(found.group(0).strip("${} "))
+        inner = found.group(0).strip("${} ")
+        if not found.group(0).startswith("${{"):
+            return Hole(inner)
+        choice = choice_of(inner)
+        return Hole(choice.name, inner[slice(*choice.literal)] if choice.literal is not None else None)
     rest = found.group("rest") or ""
     default = re.match(r":?-(.*)$", rest, re.DOTALL)
     return Hole(name, default.group(1) if default else None)

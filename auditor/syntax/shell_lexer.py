@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from auditor.errors import ReadError
 from auditor.model.records import dataclass, field
+from auditor.syntax.expressions import EXPRESSION, LONGEST, UNPAIRED, choice_of
 from auditor.syntax.mapped import Mapped
 
 MAX_DEPTH = 40
@@ -443,6 +444,22 @@ class _Lexer:
         written = self.mapped.text[start : self.at]
         return Variable(name.strip(), written, self.offset(start), self.past(self.at), quoted, operator, argument)
 
+    def expression(self, match: re.Match[str], quoted: bool, start: int) -> Variable:
+        """`${{ a || b || 'literal' }}` of a workflow, as `${a:-${b:-literal}}` would be read."""
+        self.at = match.end()
+        base, choice = match.start(1), choice_of(match.group(1))
+        argument: tuple[Piece, ...] = ()
+        if choice.literal is not None:
+            first, last = choice.literal
+            argument = (self.literal(base + first, base + last, True),)
+            for first, last in reversed(choice.others[:8]):
+                name = self.mapped.text[base + first : base + last]
+                begin, end = self.offset(base + first), self.past(base + last)
+                argument = (Variable(name, name, begin, end, True, ":-", argument),)
+        written = self.mapped.text[start : self.at]
+        operator = ":-" if argument else ""
+        return Variable(choice.name, written, self.offset(start), self.past(self.at), quoted, operator, argument)
+
     def backquoted(self, quoted: bool) -> Substitution:
         start = self.at
         self.at += 1
@@ -465,8 +482,11 @@ class _Lexer:
     def shell_dollar(self, start: int, quoted: bool, *, expands: bool) -> Piece:
         text, length = self.mapped.text, len(self.mapped.text)
         at = self.at
-        if text.startswith("${{", at) and (template := _TEMPLATE.match(text, at + 1)):
-            return self.template(template, quoted, start)
+        if text.startswith("${{", at):
+            if expression := EXPRESSION.match(text, at + 1, at + LONGEST):
+                return self.expression(expression, quoted, start)
+            if template := UNPAIRED.match(text, at + 1, at + LONGEST):
+                return self.template(template, quoted, start)
         if text.startswith("${", at):
             return self.braced(start, quoted)
         if text.startswith("$((", at):

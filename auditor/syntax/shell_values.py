@@ -132,6 +132,17 @@ def leaf(word: Word, source: SourceFile) -> tuple[Value, Span]:
     return value, span
 
 
+def default_literal(word: ShellWord) -> Mapped | None:
+    """The text written as the default of a word that is one variable, when nothing in the file sets the variable."""
+    fragments = word.fragments
+    while len(fragments) == 1 and (hole := fragments[0].hole) is not None:
+        inner = fragments[0].inner
+        if inner is None or hole.origin is not None:
+            return None
+        fragments = inner
+    return mapped_of(fragments) if fragments and all(part.hole is None for part in fragments) else None
+
+
 def span_of(fragments: Sequence[Fragment], source: SourceFile) -> Span:
     """The smallest span that covers fragments in the order of the file."""
     offsets = [offset for fragment in fragments for offset in (*fragment.offsets[:1], *fragment.offsets[-1:])]
