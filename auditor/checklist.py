@@ -99,6 +99,9 @@ def _roles(result: ScanResult) -> list[EngineLaunch]:
 
 def _start_up(result: ScanResult) -> tuple[State, str, tuple[Span, ...]]:
     gates = [gate for gate in _steps(result, "gate") if not _CI.search(gate.span.path)]
+    below = [finding for finding in _findings(result, ("kv-pool-below-context",)) if finding.level == "error"]
+    if gates and below:
+        return "exposed", "a launch has a pool under its context, whatever the step that compares them", _places(below)
     if gates:
         return "met", "a step compares the pool that the engine reports with its context", _places(gates)
     exposed = _findings(result, _POOL)

@@ -104,9 +104,9 @@ def test_the_incident_is_exposed_where_its_tree_shows_it() -> None:
     assert ("deploy/prefill.yaml", 30) in places
 
 
-def test_a_gate_beside_the_worker_is_asserted_at_start_up_and_again_at_each_change() -> None:
+def test_a_gate_beside_the_worker_runs_again_at_each_change_and_excuses_no_pool_under_its_context() -> None:
     found = states(with_step(scan_tree(EXPOSED), "gate", "deploy/prefill.yaml"))
-    assert (found[0], found[4]) == ("met", "met")
+    assert (found[0], found[4]) == ("exposed", "met")
 
 
 def test_a_gate_in_a_pipeline_is_no_gate_at_start_up(tmp_path: Path) -> None:

@@ -376,7 +376,7 @@ READERS: tuple[Reader, ...] = (
             "*.json",
         ),
         "steps that gate a running engine",
-        "`auditor gate` with the front's `--edge-limit`, and scripts that ask an engine for pool and context",
+        "`auditor gate` with the front's `--edge-limit`, and scripts that fail where the pool is under the context",
         "gates that stand outside of the tree",
         needles=(b"auditor", b"max_total_num_tokens"),
     ),

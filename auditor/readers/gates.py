@@ -19,7 +19,7 @@ _OTHERS = tuple(
 )
 _OWN = re.compile(r"max_total_num_tokens")
 _CONTEXT = re.compile(r"context_len|max_req_input_len|max_model_len")
-_ASKS = re.compile(r"\b(?:curl|wget|requests|httpx|urlopen|aiohttp)\b")
+_ASKS = re.compile(r"\b(?:curl|wget|requests|httpx|urlopen|aiohttp|urllib3|http|xh)\b")
 _LIMIT = re.compile(r"--edge-limit[\"']?(?:[=,\s\"'-]+)(\d[\d_]*)\b")
 _SPOKEN = re.compile(r"(?:^|[\s\"'])#|\b(?:echo|printf|print)\b[^;&|]*$")
 _LINE = re.compile(r"(?:[^\n\\]|\\\n|\\.)*")  # to the end of the command's line, continued lines with it
@@ -36,7 +36,7 @@ def read(source: SourceFile) -> Iterator[Fact]:
         other = _run(pattern, text)
         if other is not None:
             yield Definition(name, other.group(), "gate", source.path, source.span(*other.span()))
-    found = _run(_GATE, text) or _own(text)
+    found = _run(_GATE, text) or _own(source, text)
     if found is None:
         return
     yield Definition("gate", found.group(), "gate", source.path, source.span(*found.span()))
@@ -63,8 +63,16 @@ def _counts(text: str, match: re.Match[str]) -> bool:
     return _GOES_ON.search(text, first, last.start() if last is not None else len(text)) is None
 
 
-def _own(text: str) -> re.Match[str] | None:
-    """A step of somebody's own: it asks the engine for its server info and looks at pool and context."""
-    if "server_info" in text and _CONTEXT.search(text) and _ASKS.search(text):
-        return _OWN.search(text)
-    return None
+def _own(source: SourceFile, text: str) -> re.Match[str] | None:
+    """A step of somebody's own: it asks the engine for its server info, compares pool and context, and fails on it."""
+    if not ("server_info" in text and _OWN.search(text) and _CONTEXT.search(text) and _ASKS.search(text)):
+        return None
+    if source.path.lower().endswith(".py"):
+        from auditor.readers.gate_python import python_gate
+
+        line = python_gate(source.text)
+        return _OWN.search(source.text, source.line_starts[line - 1]) if line is not None else None
+    from auditor.readers.gate_shell import shell_gate
+
+    offset = shell_gate(source.path, text, source.text, _counts)
+    return _OWN.search(text, offset) if offset is not None else None
