@@ -10,6 +10,9 @@ from itertools import pairwise
 
 from auditor.readers.gate_python import LIMIT, POOL, python_gate
 
+LARGEST = 128 * 1024  # characters
+MOST = 200  # of each of these words
+_MANY = ("[", "<<", "if ", "((", "jq", "read ", "echo", "print", "test ", "&&", "||")
 _PRINTED = re.compile(r"\b(?:echo|printf|print)\b(?:[ \t]+-\w+)*(?:[ \t]+(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'))+")
 _BARE = re.compile(r"\b(?:echo|printf|print)\b[^\n;&|)]*")
 _HEREDOC = re.compile(r"^(?P<line>[^\n]*?)<<-?[ \t]*[\"'\\]?(?P<end>\w+)[\"']?(?P<rest>[^\n]*)\n", re.MULTILINE)
@@ -18,7 +21,7 @@ _ASKS = re.compile(r"\b(?:curl|wget|http|httpie|xh)\b")
 _SET = re.compile(
     r"(?:^|[\s;&({\"'])(?:(?:export|local|readonly|declare|typeset)[ \t]+(?:-\w+[ \t]+)?)?([A-Za-z_]\w*)=(?!=)"
 )
-_READ = re.compile(r"\bread[ \t]+(?:-\w+[ \t]+)*((?:[A-Za-z_]\w*[ \t]*)+)(?=<|;)")
+_READ = re.compile(r"\bread[ \t]+(?:-\w+[ \t]+){0,8}([A-Za-z_]\w*(?:[ \t]+[A-Za-z_]\w*){0,20})[ \t]*(?=<|;)")
 _NEXT = re.compile(r";[ \t]*(?:[A-Za-z_]\w*=|\[|if\b|test\b|\(\()|(?<![|(])\n")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ORDERINGS = (
@@ -46,7 +49,10 @@ _PIPELINE = re.compile(r"(?:^|/)\.(?:github|forgejo|gitea)/workflows/|(?:^|/)\.g
 
 def shell_gate(path: str, text: str, raw: str, counts: Callable[[str, re.Match[str]], bool]) -> int | None:
     """The offset where the compared pool is first named; none where nothing compares. `text` has its comments blanked,
-    `raw` has not; `counts` says whether a failure at a match stays a failure."""
+    `raw` has not; `counts` says whether a failure at a match stays a failure. A text that is far from a step that
+    somebody writes shows no gate: the search looks back from each comparison, and would take long."""
+    if len(raw) > LARGEST or any(raw.count(word) > MOST for word in _MANY) or raw.count("=") > 10 * MOST:
+        return None
     for start, body in _python(raw):
         line = python_gate(textwrap.dedent(body))
         if line is not None:

@@ -17,6 +17,7 @@ _OTHERS = tuple(
     (name, re.compile(rf"\bauditor[\"']?{_BETWEEN}{name}\b(?=[\"']?[\s,]+(?:-[ \t]+)?[\w\"'$/.-])"))
     for name in ("canary", "diff")
 )
+LARGEST_SCRIPT = 256 * 1024  # characters
 _OWN = re.compile(r"max_total_num_tokens")
 _CONTEXT = re.compile(r"context_len|max_req_input_len|max_model_len")
 _ASKS = re.compile(r"\b(?:curl|wget|requests|httpx|urlopen|aiohttp|urllib3|http|xh)\b")
@@ -68,6 +69,8 @@ def _own(source: SourceFile, text: str) -> re.Match[str] | None:
     if not ("server_info" in text and _OWN.search(text) and _CONTEXT.search(text) and _ASKS.search(text)):
         return None
     if source.path.lower().endswith(".py"):
+        if len(source.text) > LARGEST_SCRIPT:
+            return None  # no step that somebody writes
         from auditor.readers.gate_python import python_gate
 
         line = python_gate(source.text)
