@@ -62,3 +62,12 @@ def test_a_name_that_two_files_bear_is_not_guessed(tmp_path: Path) -> None:
         ("options file", "prefill"),
         ("sglang.launch_server", "unified"),
     ]
+
+
+def test_a_file_of_options_is_held_against_its_pool(tmp_path: Path) -> None:
+    options = (
+        OPTIONS.replace("org/model", "zai-org/GLM-5.2-FP8").replace("9600", "1048576").replace("max-total-tokens", "tp")
+    )
+    lay({"prefill.yaml": options.replace("8000", "8") + "mem-fraction-static: 0.8\n"}, tmp_path)
+    findings = [(finding.rule, finding.outcome, finding.span.start.line) for finding in scan_tree(tmp_path).active]
+    assert ("kv-pool-below-context", "unknown", 3) in findings

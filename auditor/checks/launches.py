@@ -9,7 +9,11 @@ from auditor.model.facts import EngineLaunch, FactSet, Flag, ImageReference, Rel
 from auditor.model.records import dataclass
 from auditor.model.spans import Span
 
-SERVING = frozenset({"sglang.launch_server", "sglang serve", "image", "dynamo.sglang", "sglang_router.launch_server"})
+SERVING = frozenset(
+    {
+        "sglang.launch_server", "sglang serve", "image", "dynamo.sglang", "sglang_router.launch_server", "options file",
+    }
+)  # fmt: skip
 """Entrypoints that serve requests of others; benchmarks and offline engines are left out."""
 
 _ROLE = re.compile(r"(?:(?<=[^a-z])|\A)(?:prefill|decode|pd|p|d)(?:er|ers|s)?(?=[^a-z]|\Z)", re.IGNORECASE)
