@@ -13,7 +13,7 @@ from auditor.checks.base import AnyCheck, Check, CodeCheck, Match
 from auditor.config import Config, IgnoreEntry, PathSettings
 from auditor.errors import UsageError
 from auditor.model.facts import Fact, FactSet, Gpu, ModelConfig, fact_set
-from auditor.model.findings import Finding, JsonValue, Level, Problem, ScanResult, Stats
+from auditor.model.findings import CONFIDENCE_RANK, Finding, JsonValue, Level, Problem, ScanResult, Stats
 from auditor.model.records import dataclass, field, replace
 from auditor.model.rules import Rule
 from auditor.model.spans import Position, Span
@@ -24,7 +24,6 @@ from auditor.sources import Sources
 from auditor.suppress import Ignore, config_ignores, suppress, suppress_by_config
 from auditor.walk import LANGUAGES, git_top, walk
 
-_ORDER = {"high": 2, "medium": 1, "low": 0}
 _RAISED: dict[str, Level] = {"note": "warning", "warning": "error", "error": "error"}
 _RANK = {"note": 0, "warning": 1, "error": 2}
 
@@ -262,9 +261,9 @@ def findings_of(matches: Iterable[tuple[Rule, Match]], profile: str) -> list[Fin
     shown = []
     for rule, match in matches:
         level = level_of(rule, match, profile)
-        confidence = min(rule.confidence, match.confidence or rule.confidence, key=lambda word: _ORDER[word])
+        confidence = min(rule.confidence, match.confidence or rule.confidence, key=lambda word: CONFIDENCE_RANK[word])
         floor = rule.floor.get(profile, "low")
-        if level is not None and _ORDER[match.confidence or rule.confidence] >= _ORDER[floor]:
+        if level is not None and CONFIDENCE_RANK[match.confidence or rule.confidence] >= CONFIDENCE_RANK[floor]:
             shown.append((rule, match, level, match.confidence or confidence))
     shown.sort(key=lambda entry: (entry[1].span, entry[0].id, entry[1].subject, entry[1].outcome))
     counts: Counter[tuple[str, ...]] = Counter()

@@ -15,7 +15,7 @@ from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_reading import Reading, holds, spread
 from auditor.checks.code_shapes import Shape
 from auditor.model.facts import CodeModule
-from auditor.model.findings import Confidence, Problem
+from auditor.model.findings import CONFIDENCE_RANK, Confidence, Problem
 from auditor.model.records import dataclass, replace
 from auditor.model.rules import Rule
 
@@ -23,9 +23,6 @@ Found = list[tuple[Rule, Match]]
 
 # Precision was measured on Python alone: what is found in another language claims no more than this.
 CAPS: dict[str, Confidence] = {"csharp": "medium"}
-
-
-_ORDER = {"low": 0, "medium": 1, "high": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,7 @@ def _check(rule: Rule) -> CodeCheck[Any]:
 
 def _shown(module: CodeModule, check: CodeCheck[Any], floor: str) -> bool:
     cap = CAPS.get(module.language, "high")
-    return module.language in check.languages and _ORDER[cap] >= _ORDER[floor]
+    return module.language in check.languages and CONFIDENCE_RANK[cap] >= CONFIDENCE_RANK[floor]
 
 
 def _concerns(part: Pass, module: CodeModule, profile: str) -> bool:

@@ -15,6 +15,7 @@ Level = Literal["error", "warning", "note"]
 Confidence = Literal["high", "medium", "low"]
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
+CONFIDENCE_RANK: dict[str, int] = {"low": 0, "medium": 1, "high": 2}
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
 FINGERPRINT_SCHEME = "auditor/1"
 

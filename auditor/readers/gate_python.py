@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 POOL = re.compile(r"max_total_num_tokens", re.IGNORECASE)
 LIMIT = re.compile(r"context_len|max_req_input_len|max_model_len", re.IGNORECASE)
@@ -135,9 +136,9 @@ class _Reading:
         """Which figures a value is made of; `gap` is the difference of the two."""
         if isinstance(node, ast.Name):
             known = self.kinds.get((scope, node.id)) or self.kinds.get(("", node.id), _NONE)
-            return known | _figure(node.id)
+            return known | figure(node.id)
         if isinstance(node, ast.Attribute):
-            known = _figure(node.attr) or self.kinds.get((".", node.attr), _NONE)
+            known = figure(node.attr) or self.kinds.get((".", node.attr), _NONE)
             return known or self._of(node.value, scope)
         if isinstance(node, ast.Subscript):
             return _literal(node.slice) or self._of(node.value, scope)
@@ -145,7 +146,7 @@ class _Reading:
             if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
                 return _NONE  # a message
             left, right = self._of(node.left, scope), self._of(node.right, scope)
-            if isinstance(node.op, ast.Sub) and _across(left, right):
+            if isinstance(node.op, ast.Sub) and across(left, right):
                 return frozenset({"gap"})
             return left | right
         if isinstance(node, ast.Call):
@@ -180,7 +181,7 @@ class _Reading:
         """Pool and context stand on the two sides of an ordering, or their difference on one."""
         sides = [self._of(side, scope) for side in (node.left, *node.comparators)]
         return any(
-            isinstance(operator, _ORDER) and (_across(left, right) or "gap" in left | right)
+            isinstance(operator, _ORDER) and (across(left, right) or "gap" in left | right)
             for operator, left, right in zip(node.ops, sides, sides[1:], strict=False)
         )
 
@@ -280,18 +281,20 @@ def _known(node: ast.AST, scope: str, names: set[tuple[str, str]]) -> bool:
     return isinstance(node, ast.Name) and (scope, node.id) in names
 
 
-def _across(left: Kinds, right: Kinds) -> bool:
+def across(left: AbstractSet[str], right: AbstractSet[str]) -> bool:
+    """Whether one side is made of the pool and the other of the context."""
     return ("pool" in left and "limit" in right) or ("limit" in left and "pool" in right)
 
 
-def _figure(name: str) -> Kinds:
+def figure(name: str) -> Kinds:
+    """Which of the two figures a word names."""
     if POOL.search(name):
         return frozenset({"pool"})
     return frozenset({"limit"}) if LIMIT.search(name) else _NONE
 
 
 def _literal(node: ast.AST) -> Kinds:
-    return _figure(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else _NONE
+    return figure(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else _NONE
 
 
 def _name(node: ast.AST) -> str:

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from auditor.readers.gate_python import LIMIT, POOL, python_gate
+from auditor.readers.gate_python import LIMIT, POOL, across, figure, python_gate
 
 LARGEST = 128 * 1024  # characters
 MOST = 200  # of each of these words
@@ -103,11 +103,7 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
 def _figures(text: str, kinds: dict[str, set[str]]) -> set[str]:
     found: set[str] = set()
     for word in _WORD.findall(text):
-        if POOL.search(word):
-            found.add("pool")
-        elif LIMIT.search(word):
-            found.add("limit")
-        found |= kinds.get(word, set())
+        found |= figure(word) | kinds.get(word, set())
     return found
 
 
@@ -124,14 +120,10 @@ def _variables(text: str) -> dict[str, set[str]]:
     return kinds
 
 
-def _across(left: set[str], right: set[str]) -> bool:
-    return ("pool" in left and "limit" in right) or ("limit" in left and "pool" in right)
-
-
 def _comparisons(text: str, kinds: dict[str, set[str]]) -> Iterator[re.Match[str]]:
     for pattern in _ORDERINGS:
         for match in pattern.finditer(text):
-            if _across(_figures(_CLAUSE.split(match[1])[-1], kinds), _figures(_CLAUSE.split(match[2])[0], kinds)):
+            if across(_figures(_CLAUSE.split(match[1])[-1], kinds), _figures(_CLAUSE.split(match[2])[0], kinds)):
                 yield match
     for match in _JQ.finditer(text):
         fails = _STRICT.search(match["options"]) or re.search(r"\b(?:error|halt_error)\b", match["filter"])
@@ -142,7 +134,7 @@ def _comparisons(text: str, kinds: dict[str, set[str]]) -> Iterator[re.Match[str
 def _filtered(text: str) -> bool:
     for clause in re.split(r"\b(?:and|or)\b", text):
         sides = [_figures(side, {}) for side in re.split(r"[<>]=?", clause)]
-        if any(_across(left, right) for left, right in pairwise(sides)):
+        if any(across(left, right) for left, right in pairwise(sides)):
             return True
     return False
 

@@ -25,7 +25,6 @@ MAX_SUM = 40  # lists joined by `+` or by name
 LARGEST = 1 << 62  # beyond it a number is no length, size or count
 MAX_DEPTH = 400  # levels of nesting that are looked into; deeper source is generated data
 _ENGINE_CALLS = {"Engine", "Runtime", "ServerArgs", "AsyncEngine"}
-_NAMED = re.compile(r"sgl|dynamo", re.IGNORECASE)
 _INSTALLS = re.compile(r"(?:^|_)(?:pip_install|uv_pip_install|python_packages|install_packages)$")
 _PACKAGE_KEYS = {"pip", "packages", "python_packages", "requirements", "dependencies", "pip_packages", "conda"}
 _RUNS = {

@@ -27,6 +27,12 @@ def link_models(facts: FactSet) -> FactSet:
     return replace(facts, launches=tuple(launches), models=(*facts.models, *added))
 
 
+def places_of(launch: EngineLaunch, name: str) -> tuple[str, str]:
+    """What a path that a launch names means in the tree: from the launch's file, and from the root."""
+    near = posixpath.normpath(posixpath.join(posixpath.dirname(launch.span.path), name))
+    return near, posixpath.normpath(name).strip("/")
+
+
 def _names(launch: EngineLaunch, model: ModelConfig) -> bool:
     """Whether the launch's model is the folder of the configuration: from the launch's file, from the root, or as the
     end of a path inside of a container."""
@@ -36,6 +42,5 @@ def _names(launch: EngineLaunch, model: ModelConfig) -> bool:
     folder = model.scope
     if not folder:
         return False
-    near = posixpath.normpath(posixpath.join(posixpath.dirname(launch.span.path), name))
-    plain = posixpath.normpath(name).strip("/")
+    near, plain = places_of(launch, name)
     return folder in (near, plain) or (name.startswith("/") and ("/" + plain).endswith("/" + folder))

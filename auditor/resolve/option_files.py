@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import posixpath
-
 from auditor.launch.parse import role_of
 from auditor.model.facts import EngineLaunch, FactSet, Related
 from auditor.model.records import replace
 from auditor.readers.option_file import ENTRYPOINT
+from auditor.resolve.model_link import places_of
 
 
 def join_option_files(facts: FactSet) -> FactSet:
@@ -37,8 +36,7 @@ def _named(launch: EngineLaunch, name: str, files: list[EngineLaunch]) -> Engine
     """The one file that a path means: from the launch's file, from the root, or as the end of a path in a container."""
     if launch.entrypoint == ENTRYPOINT or not name.strip("./"):
         return None
-    near = posixpath.normpath(posixpath.join(posixpath.dirname(launch.span.path), name))
-    plain = posixpath.normpath(name).strip("/")
+    near, plain = places_of(launch, name)
     exact = [file for file in files if file.span.path in (near, plain)]
     if exact:
         return exact[0]
