@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 import shutil
 import subprocess
@@ -120,13 +121,18 @@ def test_a_function_that_only_mentions_the_verdict_is_no_guard() -> None:
     assert found == [("queue.py", 7, "split-verdict", "high")]
 
 
+@pytest.mark.parametrize("inherits", [True, False])
 @pytest.mark.parametrize("profile", ["default", "strict"])
-def test_worker_processes_find_the_same(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_processes_find_the_same(profile: str, inherits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if inherits and multiprocessing.get_start_method() != "fork":
+        pytest.skip("worker processes of this system begin empty")
     folder = ROOT / "fixtures" / "code"
     paths = sorted(path for path in folder.rglob("*") if path.suffix in LANGUAGES)
     modules = [module(str(path.relative_to(folder)), path.read_text(encoding="utf-8")) for path in paths]
     alone = run_code_checks(modules, CODE_RULES, 1, profile)
-    monkeypatch.setattr(code_reading, "PARALLEL_BYTES", 0)
+    monkeypatch.setattr(code_reading, "SEARCHED_BYTES", 0)
+    monkeypatch.setattr(code_reading, "PARSED_BYTES", 0)
+    monkeypatch.setattr(code_reading, "_forks", lambda: inherits)
     assert run_code_checks(modules, CODE_RULES, 2, profile) == alone
     assert alone[0] != []
 

@@ -24,6 +24,7 @@ from auditor.checks.code_shapes import (
 from auditor.checks.code_words import StateWords
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
+from auditor.model.records import dataclass
 
 _ALIAS = re.compile(rb"\b([A-Z]\w*) as ([A-Z]\w*)")
 ROUNDS = 6  # how far helpers of helpers are followed
@@ -40,7 +41,8 @@ def gather_index(
 
     def add(chosen: Sequence[CodeModule], wanted: Wanted, classes: bool) -> None:
         work = partial(_records, states, wanted, classes)
-        for found, complete, failed in spread(work, chosen, [len(module.source.data) for module in chosen], jobs):
+        sizes = [len(module.source.data) for module in chosen]
+        for found, complete, failed in spread(work, chosen, sizes, jobs, parsed=True):
             problems.extend(failed)
             if found is not None:
                 records.append(found)
@@ -49,9 +51,12 @@ def gather_index(
 
     shape = predicate_shape(states)
     wanted = partial(single_field, shape) if proven else shape.holds
-    chosen = [module for module in modules if holds(shape, module)]
-    add([module for module in chosen if module.language != "python" or wanted(module.source.data)], wanted, True)
-    named, aliases, naming = _named_types(modules, states)
+    looks = spread(partial(_looks, states, wanted), modules, [len(module.source.data) for module in modules], jobs)
+    add([module for module, look in zip(modules, looks, strict=True) if look.predicate], wanted, True)
+    named = {name for look in looks for name in look.types}
+    aliases = {alias: name for look in looks for alias, name in look.aliases}
+    naming = frozenset(module.source.path for module, look in zip(modules, looks, strict=True) if look.types)
+    named |= set(aliases.values())
     if named:
         shape = class_shape(named)
         add(_left(modules, whole, shape), shape.holds, True)
@@ -76,24 +81,27 @@ def _left(modules: Sequence[CodeModule], whole: set[str], shape: Shape) -> list[
     ]
 
 
-def _named_types(modules: Sequence[CodeModule], states: StateWords) -> tuple[set[str], dict[str, str], frozenset[str]]:
-    """The types of which a test may name a member, which of them are imported under another name, and the files with
-    such a test."""
-    shape = member_shape(states)
-    names: set[str] = set()
-    aliases: dict[str, str] = {}
-    paths: set[str] = set()
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the bytes of a file say: whether it may hold a terminal predicate that is `wanted`, the types of which it
+    names a member, and which of them are imported under another name."""
+
+    predicate: bool
+    types: frozenset[str]
+    aliases: tuple[tuple[str, str], ...] = ()
+
+
+def _looks(states: StateWords, wanted: Wanted, modules: Sequence[CodeModule]) -> list[Look]:
+    asking, naming = predicate_shape(states), member_shape(states)
+    found: list[Look] = []
     for module in modules:
-        if not holds(shape, module):
-            continue
-        found = enum_names(states, module.source.data)
-        for name, alias in _ALIAS.findall(module.source.data) if found else ():
-            if alias.decode() in found:
-                aliases[alias.decode()] = name.decode()
-        if found:
-            paths.add(module.source.path)
-        names |= found
-    return names | set(aliases.values()), aliases, frozenset(paths)
+        data = module.source.data
+        predicate = holds(asking, module) and (module.language != "python" or wanted(data))
+        types = frozenset(enum_names(states, data)) if holds(naming, module) else frozenset()
+        pairs = _ALIAS.findall(data) if types else ()
+        aliases = tuple((alias.decode(), name.decode()) for name, alias in pairs if alias.decode() in types)
+        found.append(Look(predicate, types, aliases))
+    return found
 
 
 def _records(

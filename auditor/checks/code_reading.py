@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, TypeVar
 
 from auditor.checks.code_shapes import Shape, class_shape
 from auditor.errors import ReadError
@@ -14,11 +16,25 @@ from auditor.model.records import dataclass, field
 from auditor.syntax.code_tree import CodeTree, parse
 
 TOO_DEEP = "nested too deeply for the code rules"
-PARALLEL_BYTES = 2_000_000  # of source to parse; below it a second process costs more than it saves
+SEARCHED_BYTES, PARSED_BYTES = 2_000_000, 400_000  # below these a second process costs more than it saves
+SHARES = 8  # of each process: what there is to find stands close together in a tree
 
 Wanted = Callable[..., bool]  # of the bytes of a file, and from where to where
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Nodes of syntax trees are made by the million, and the search for cycles among them finds next to nothing."""
+    before = gc.get_threshold()
+    gc.freeze()  # a worker process then never touches, and so copies, what it was born with
+    gc.set_threshold(100_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 @dataclass(slots=True)
@@ -86,21 +102,54 @@ def holds(shape: Shape | None, module: CodeModule) -> bool:
 
 
 def spread(
-    work: Callable[[Sequence[Item]], list[Answer]], items: Sequence[Item], sizes: Sequence[int], jobs: int
+    work: Callable[[Sequence[Item]], list[Answer]],
+    items: Sequence[Item],
+    sizes: Sequence[int],
+    jobs: int,
+    parsed: bool = False,
 ) -> list[Answer]:
-    """`work` over all items, in order; in worker processes where there is enough of them. The answer is the same."""
+    """`work` over all items, in order; in worker processes where there is enough to search, or to parse. The answer is
+    the same."""
     total = sum(sizes)
-    if jobs < 2 or len(items) < 2 or total < PARALLEL_BYTES:
+    if jobs < 2 or len(items) < 2 or total < (PARSED_BYTES if parsed else SEARCHED_BYTES):
         return work(items)
     from concurrent.futures import ProcessPoolExecutor
 
-    chunks: list[list[Item]] = [[]]
-    filled, share = 0, total / (jobs * 4)
-    for item, size in zip(items, sizes, strict=True):
-        if chunks[-1] and filled >= share:
-            chunks.append([])
-            filled = 0
-        chunks[-1].append(item)
+    shares = _shares(sizes, total / (jobs * SHARES))
+    if not _forks():
+        with ProcessPoolExecutor(min(jobs, len(shares))) as pool:
+            return [answer for part in pool.map(work, [items[share] for share in shares]) for answer in part]
+    # A forked worker has the items already: sending a tree of sources costs as much as searching it.
+    _inherited.append((work, items))
+    try:
+        with ProcessPoolExecutor(min(jobs, len(shares))) as pool:
+            return [answer for part in pool.map(_work_share, shares) for answer in part]
+    finally:
+        _inherited.pop()
+
+
+_inherited: list[tuple[Callable[[Sequence[Any]], list[Any]], Sequence[Any]]] = []
+
+
+def _work_share(share: slice) -> list[Any]:
+    work, items = _inherited[-1]
+    return work(items[share])
+
+
+def _forks() -> bool:
+    """Whether worker processes begin as a copy of this one, the rule on Linux; nowhere is it forced."""
+    import multiprocessing
+
+    return multiprocessing.get_start_method() == "fork"
+
+
+def _shares(sizes: Sequence[int], share: float) -> list[slice]:
+    """Neighbouring items of about `share` bytes together."""
+    found: list[slice] = []
+    start, filled = 0, 0
+    for number, size in enumerate(sizes):
+        if number > start and filled >= share:
+            found.append(slice(start, number))
+            start, filled = number, 0
         filled += size
-    with ProcessPoolExecutor(min(jobs, len(chunks))) as pool:
-        return [answer for part in pool.map(work, chunks) for answer in part]
+    return [*found, slice(start, len(sizes))]

@@ -12,7 +12,7 @@ from auditor.checks import CHECKS
 from auditor.checks.base import CodeCheck, Match
 from auditor.checks.code_facts import gather_index
 from auditor.checks.code_index import CodeIndex
-from auditor.checks.code_reading import Reading, holds, spread
+from auditor.checks.code_reading import Reading, few_collections, holds, spread
 from auditor.checks.code_shapes import Shape
 from auditor.model.facts import CodeModule
 from auditor.model.findings import CONFIDENCE_RANK, Confidence, Problem
@@ -39,6 +39,11 @@ def run_code_checks(
 ) -> tuple[Found, list[Problem]]:
     """All matches of the rules in the modules, and the files that could not be parsed. Places that cannot reach the
     confidence which `profile` shows are not looked for."""
+    with few_collections():
+        return _run(modules, rules, jobs, profile)
+
+
+def _run(modules: Sequence[CodeModule], rules: Sequence[Rule], jobs: int, profile: str) -> tuple[Found, list[Problem]]:
     problems: dict[tuple[str, str], Problem] = {}
     indexes: dict[tuple[object, bool], CodeIndex] = {}
     passes: list[Pass] = []
@@ -56,14 +61,9 @@ def run_code_checks(
         shape = check.shape(rule.params, index, floor) if check.shape is not None else None
         if check.shape is None or shape is not None:
             passes.append(Pass(rule, index, shape))
-    chosen = [
-        (module, [number for number, part in enumerate(passes) if _concerns(part, module, profile)])
-        for module in modules
-    ]
-    chosen = [(module, numbers) for module, numbers in chosen if numbers]
     matches: Found = []
-    sizes = [len(module.source.data) for module, _ in chosen]
-    for found, failed in spread(partial(_judge, passes), chosen, sizes, jobs):
+    sizes = [len(module.source.data) for module in modules]
+    for found, failed in spread(partial(_judge, passes, profile), modules, sizes, jobs):
         matches.extend((passes[number].rule, match) for number, match in found)
         problems.update({(problem.path, problem.reason): problem for problem in failed})
     return matches, list(problems.values())
@@ -89,11 +89,14 @@ def _concerns(part: Pass, module: CodeModule, profile: str) -> bool:
 
 
 def _judge(
-    passes: Sequence[Pass], chosen: Sequence[tuple[CodeModule, Sequence[int]]]
+    passes: Sequence[Pass], profile: str, modules: Sequence[CodeModule]
 ) -> list[tuple[list[tuple[int, Match]], list[Problem]]]:
-    """What each module holds, by the number of the pass, and what could not be read of it."""
+    """What the modules hold that concern a pass, by its number, and what could not be read of them."""
     answers: list[tuple[list[tuple[int, Match]], list[Problem]]] = []
-    for module, numbers in chosen:
+    for module in modules:
+        numbers = [number for number, part in enumerate(passes) if _concerns(part, module, profile)]
+        if not numbers:
+            continue
         reading, cap = Reading(module), CAPS.get(module.language)
         found: list[tuple[int, Match]] = []
         for number in numbers:
