@@ -24,14 +24,16 @@ Pattern = re.Pattern[bytes]
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A piece of source is of interest where one of `any_of` is found in it, and one of `also` where there are some.
-    Of a whole file less is asked first, for speed: that it is one of `paths` or holds one of `words`, that `first` is
-    found in it."""
+    Of a whole file less is asked first, for speed: that its path has `where` in it and not `aside`, that it is one of
+    `paths` or holds one of `words`, that `first` is found in it."""
 
     any_of: tuple[Pattern, ...]
     also: tuple[Pattern, ...] = ()
     words: tuple[bytes, ...] = ()
     paths: frozenset[str] | None = None
     first: Pattern | None = None
+    where: re.Pattern[str] | None = None
+    aside: re.Pattern[str] | None = None
 
     def holds(self, data: bytes, start: int = 0, end: int | None = None) -> bool:
         """Whether the bytes from `start` to `end` have this shape."""
@@ -45,11 +47,22 @@ class Shape:
 
     def holds_file(self, path: str, data: bytes) -> bool:
         """Whether a whole file has this shape."""
+        if (self.where is not None and not self.where.search(path)) or (self.aside and self.aside.search(path)):
+            return False
         chosen = not self.words and self.paths is None
         if not (chosen or path in (self.paths or ()) or any(word in data for word in self.words)):
             return False
         return (self.first is None or self.first.search(data) is not None) and self.holds(data)
 
+
+# Nothing serves from here: tests, benchmarks, simulations, what only watches.
+ASIDE_PATHS = re.compile(
+    r"(^|/)(tests?|testing|benchmarks?|examples?|simulat\w*|observability|metrics|telemetry|debug\w*)(/|$)|(^|/)(test_|bench)[^/]*$|_test\.\w+$"
+)
+# Where tests stand. A single file given by name has no folder; the snippets and a hook's file list come like that.
+TEST_PATHS = re.compile(
+    r"^[^/]*$|(^|/)(tests?|testing|e2e|integration|kits?)(/|$)|(^|/)test_[^/]*$|_test\.py$|(^|/)conftest\.py$"
+)
 
 FEW = 8  # words; more of them are searched as fast by the pattern alone
 
@@ -105,7 +118,8 @@ def guard_shape(states: StateWords) -> Shape:
             re.compile(rb"\([\"'](?:" + over + rb")[\"']"),
             re.compile(rb"is_(?:\w+_)?(?:" + over + rb")\("),
             re.compile(rb"case [^\n]*(?i:" + either + rb")"),
-        )
+        ),
+        aside=ASIDE_PATHS,
     )
 
 
@@ -134,7 +148,7 @@ def proven_shape(params: AdmitParams, index: CodeIndex) -> Shape | None:
         return None
     few = _few(asked)
     # Which files name a member is known already.
-    return Shape(tuple(patterns), words=few, paths=index.naming if few or not asked else None)
+    return Shape(tuple(patterns), words=few, paths=index.naming if few or not asked else None, aside=ASIDE_PATHS)
 
 
 def door_shape(params: SplitParams, index: CodeIndex) -> Shape | None:
@@ -263,4 +277,5 @@ def transfer_shape(params: TransferParams) -> Shape:
 
 def status_shape(params: StatusParams) -> Shape:
     """A path that generates, in a text."""
-    return Shape((re.compile(rb"/(?:" + _any_of(entry.lstrip("/") for entry in params.endpoints) + rb")[\"'?]"),))
+    endpoints = _any_of(entry.lstrip("/") for entry in params.endpoints)
+    return Shape((re.compile(rb"/(?:" + endpoints + rb")[\"'?]"),), where=TEST_PATHS)

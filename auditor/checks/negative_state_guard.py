@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from auditor.checks.base import Match
@@ -10,7 +9,7 @@ from auditor.checks.code_atoms import Atom, returned
 from auditor.checks.code_flow import Admission, Walker
 from auditor.checks.code_index import CodeIndex, EnumRecord, Split
 from auditor.checks.code_params import AdmitParams
-from auditor.checks.code_shapes import Shape, guard_shape
+from auditor.checks.code_shapes import ASIDE_PATHS, Shape, guard_shape
 from auditor.checks.code_words import Texts
 from auditor.checks.guard_repair import repair
 from auditor.checks.guard_rewrite import Rewriter
@@ -19,10 +18,6 @@ from auditor.model.facts import Related
 from auditor.model.findings import Confidence
 from auditor.model.records import dataclass
 from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, imports, positional, scopes
-
-_ASIDE_PATHS = re.compile(
-    r"(^|/)(tests?|testing|benchmarks?|examples?|simulat\w*|observability|metrics|telemetry|debug\w*)(/|$)|(^|/)(test_|bench)[^/]*$|_test\.\w+$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ def _asking(tree: CodeTree, shape: Shape) -> frozenset[bytes]:
 
 def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match]:
     """The guarded admissions of one file."""
-    if _ASIDE_PATHS.search(tree.source.path):
+    if ASIDE_PATHS.search(tree.source.path):
         return
     shape = guard_shape(params.states)
     asking = _asking(tree, shape)

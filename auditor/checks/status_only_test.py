@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import StatusParams
+from auditor.checks.code_shapes import TEST_PATHS
 from auditor.checks.slot_pools import in_order
 from auditor.model.facts import Related
 from auditor.syntax.code_tree import CodeTree, FunctionNode, last_name, scopes
 from auditor.syntax.names import word_set
 from auditor.syntax.python_nodes import walk
 
-# A single file given by name has no folder; the snippets and a hook's file list come like that.
-_TEST_PATH = re.compile(
-    r"(^|/)(tests?|testing|e2e|integration|kits?)(/|$)|(^|/)test_[^/]*$|_test\.py$|(^|/)conftest\.py$"
-)
 NEAR = 10  # lines from a test's name to its check: further apart, and with more asserted, the test is shown as a whole
 SUCCESS = frozenset({"ok", "is_success", "raise_for_status", "is_ok", "status_ok"})
 
 
 def run(tree: CodeTree, index: CodeIndex, params: StatusParams) -> Iterator[Match]:
     """The status-only tests of one file."""
-    if "/" in tree.source.path and not _TEST_PATH.search(tree.source.path):
+    if not TEST_PATHS.search(tree.source.path):
         return
     constants = _constants(tree.module)
     for scope in scopes(tree):
