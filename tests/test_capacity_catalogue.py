@@ -62,6 +62,9 @@ def test_the_window_is_that_of_the_configuration_file(name: str, context: int) -
         ("inclusionAI/Ling-3.0-flash", 124),
         ("zai-org/GLM-5.3-Flash", 320),
         ("Qwen/Qwen3-Next-80B-A3B-Instruct", 80),
+        ("mistralai/Ministral-3-3B-Instruct-2512", 3.8),
+        ("mistralai/Ministral-3-8B-Reasoning-2512", 8.8),
+        ("mistralai/Ministral-3-14B-Base-2512", 13.9),
     ],
 )
 def test_the_widths_count_up_to_the_stated_size(name: str, billions: float) -> None:
