@@ -50,7 +50,7 @@ class SlotParams:
 
     releasing: Words = (
         "free", "release", "give", "recycle", "put", "return", "dealloc", "deallocate", "unreserve", "restore",
-        "relinquish", "hand", "surrender", "drop", "checkin",
+        "relinquish", "hand", "surrender", "drop", "checkin", "despawn", "destroy", "retire",
     )  # fmt: skip
     taking: Words = (
         "alloc", "allocate", "reserve", "acquire", "take", "claim", "prealloc", "preallocate", "borrow", "lease",
@@ -58,7 +58,7 @@ class SlotParams:
     )  # fmt: skip
     free: Words = (
         "free", "idle", "available", "avail", "vacant", "unused", "spare", "recycled", "freelist", "freed",
-        "unallocated", "reusable", "released", "release", "pool", "empty", "open", "stock", "unoccupied",
+        "unallocated", "reusable", "released", "release", "pool", "empty", "open", "stock", "unoccupied", "bag",
     )  # fmt: skip
     aside: Words = (
         "group", "groups", "deferred", "defer", "later", "count", "counts", "counter", "num", "total", "scratch",

@@ -179,6 +179,7 @@ class AdmissionWords:
     def stores(self, name: str) -> bool:
         """Whether a call of this name puts its argument into the container that it is called on."""
         parts = words(name)
+        parts = parts[1:] if parts[:1] == ("try",) else parts
         return bool(parts) and parts[0] in self.storing and word_set(name).isdisjoint(self.aside)
 
     def is_container(self, name: str) -> bool:

@@ -13,6 +13,8 @@ from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name,
 from auditor.syntax.names import word_set, words
 from auditor.syntax.python_nodes import walk
 
+NUMBERS = frozenset({"index", "idx", "id", "slot", "page", "row", "position", "pos", "offset", "number", "block"})
+GATHERING = frozenset({"index_select", "gather", "take", "take_along_axis"})
 COPYING = frozenset({"copy", "copy_", "clone", "write", "memcpy", "copyto", "send", "put", "CopyTo"})
 
 
@@ -42,7 +44,9 @@ def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]
 def _read(method: FunctionNode, params: SlotParams) -> ast.AST | None:
     if method.name.startswith("__") or begins(method.name, (*params.releasing, *params.taking)):
         return None
+    outward = {argument.arg for argument in positional(method) if _is_out(argument)}
     handles = {argument.arg for argument in positional(method) if word_set(argument.arg).isdisjoint(params.keys)}
+    handles -= outward
     if not handles or _verifies(method, params):
         return None
     aliases = {}
@@ -50,6 +54,8 @@ def _read(method: FunctionNode, params: SlotParams) -> ast.AST | None:
     for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             if _is_item(node.value, handles, params):
+                if node.targets[0].id in outward:
+                    return node.value
                 aliases[node.targets[0].id] = node.value
             elif not isinstance(node.value, ast.Name):
                 handles -= {node.targets[0].id} if not _same(node.value, handles) else set()
@@ -67,6 +73,12 @@ def _read(method: FunctionNode, params: SlotParams) -> ast.AST | None:
     return None
 
 
+def _is_out(argument: ast.arg) -> bool:
+    """A parameter that the caller gets back: `out T item`."""
+    kind = argument.annotation
+    return isinstance(kind, ast.Subscript) and isinstance(kind.value, ast.Name) and kind.value.id == "Out"
+
+
 def _same(value: ast.expr, handles: set[str]) -> bool:
     """`index = int(index) // page`: still the caller's number."""
     return any(isinstance(part, ast.Name) and part.id in handles for part in walk(value))
@@ -76,6 +88,8 @@ def _is_item(node: ast.AST, handles: set[str], params: SlotParams) -> bool:
     if isinstance(node, (ast.Call,)) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
         owner = path_of(node.func.value) or ""
         return owner.startswith("self.") and isinstance(node.args[0], ast.Name) and node.args[0].id in handles
+    if isinstance(node, ast.Call) and last_name(node.func) in GATHERING:
+        return _gathers(node, handles, params)
     if not isinstance(node, ast.Subscript):
         return False
     base = path_of(node.value)
@@ -84,7 +98,18 @@ def _is_item(node: ast.AST, handles: set[str], params: SlotParams) -> bool:
     if not word_set(base).isdisjoint(params.owning) or "constant" in words(base):
         return False
     inner = node.slice
+    if isinstance(inner, ast.Attribute) and not word_set(inner.attr).isdisjoint(NUMBERS):
+        inner = inner.value  # `handle.index`, of a handle whose other half nobody looks at
     return isinstance(inner, ast.Name) and inner.id in handles
+
+
+def _gathers(node: ast.Call, handles: set[str], params: SlotParams) -> bool:
+    """`torch.index_select(self.rows, 0, handles)`, `self.rows.index_select(0, handles)`."""
+    sources = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    bases = [path_of(part) or "" for part in (*sources, *node.args)]
+    own = [base for base in bases if base.startswith("self.") and not is_free_list(base, params)]
+    asked = any(isinstance(part, ast.Name) and part.id in handles for part in node.args)
+    return asked and any(word_set(base).isdisjoint(params.owning) for base in own)
 
 
 def _given(value: ast.expr, handles: set[str], aliases: dict[str, ast.expr], params: SlotParams) -> ast.AST | None:

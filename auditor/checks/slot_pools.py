@@ -13,7 +13,18 @@ from auditor.syntax.python_nodes import walk
 
 STORES = frozenset(
     {"append", "appendleft", "extend", "extendleft", "add", "put", "put_nowait", "push", "insert", "update", "heappush"}
-    | {"enqueue", "try_write", "try_add", "add_range", "write", "add_last", "add_first", "push_range", "offer"}
+    | {
+        "enqueue",
+        "try_write",
+        "write_async",
+        "try_add",
+        "add_range",
+        "write",
+        "add_last",
+        "add_first",
+        "push_range",
+        "offer",
+    }
     | {"return", "try_enqueue", "try_push"}
 )
 JOINS = frozenset({"cat", "concatenate", "concat", "hstack", "chain", "union", "merge"})
@@ -124,7 +135,7 @@ def in_order(node: ast.AST) -> list[ast.AST]:
 def wiped(method: FunctionNode, handles: frozenset[str], params: SlotParams) -> bool:
     """The method makes what the handle stood for unusable: clears it, blanks its row, forgets its owner, counts up."""
     for node in walk(method):
-        if isinstance(node, ast.Call) and _is_wipe(node, handles, params):
+        if isinstance(node, ast.Call) and (_is_wipe(node, handles, params) or _is_changed(node, handles)):
             return True
         if isinstance(node, ast.Delete):
             if any(isinstance(target, ast.Subscript) and mentions(target.slice, handles) for target in node.targets):
@@ -158,9 +169,23 @@ def _is_wipe(node: ast.Call, handles: frozenset[str], params: SlotParams) -> boo
         asked = entry.arg is not None and not word_set(entry.arg).isdisjoint(params.wiping)
         if asked and isinstance(entry.value, ast.Constant) and entry.value.value is True:
             return True
+    if receiver is not None and any(_says_wipe(argument, params) for argument in about):
+        return True
     return name in ("pop", "popitem", "discard", "remove", "try_remove", "TryRemove", "Remove") and not _own_list(
         receiver, params
     )
+
+
+def _is_changed(node: ast.Call, handles: frozenset[str]) -> bool:
+    """`slot with { Owner = null }`, `slot with { Generation = slot.Generation + 1 }`."""
+    changed = any(_is_blank(entry.value) or _is_mark(ast.Name(entry.arg or "")) for entry in node.keywords)
+    return last_name(node.func) == "With" and changed and mentions(node, handles)
+
+
+def _says_wipe(argument: ast.AST, params: SlotParams) -> bool:
+    """A command that wipes, as text: `connection.execute("DISCARD ALL")`."""
+    text = argument.value if isinstance(argument, ast.Constant) else None
+    return isinstance(text, str) and len(text) < 80 and not word_set(text.partition(" ")[0]).isdisjoint(params.wiping)
 
 
 def _own_list(receiver: ast.AST | None, params: SlotParams) -> bool:

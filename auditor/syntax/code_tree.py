@@ -3,7 +3,8 @@
 Python files are parsed by `ast` itself; a syntax module for another language (`csharp.py`) lowers its own tree to the
 same nodes, with `lineno` and `col_offset` (bytes of UTF-8, as `ast` counts) of the text that a node stands for. Rules
 are then written once. What a language has and Python has not is lowered to the nearest shape: a field reached without
-`this` becomes an attribute of `self`, a property with a body a method, an enumeration a class whose base is `Enum`.
+`this` becomes an attribute of `self`, a property with a body a method, an enumeration a class whose base is `Enum`, an
+`out` parameter one of type `Out[T]`.
 """
 
 from __future__ import annotations

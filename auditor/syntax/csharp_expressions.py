@@ -127,6 +127,10 @@ class Expressions(Patterns):
         arguments, keywords = self._arguments(node.child_by_field_name("arguments"))
         called = self.expression(function, receiver)
         name = called.attr if isinstance(called, ast.Attribute) else ""
+        if isinstance(called, ast.Attribute) and name in ("TryWrite", "WriteAsync"):
+            side = called.value  # the writing side of a channel stands for the channel
+            if isinstance(side, ast.Attribute) and side.attr == "Writer":
+                called.value = side.value
         if name == "Where" and len(arguments) == 1 and isinstance(called, ast.Attribute):
             return ast.Call(placed(ast.Name("filter", ast.Load()), node), [arguments[0], called.value], [])
         if name in ("First", "FirstOrDefault", "Single", "SingleOrDefault", "Last", "Find") and isinstance(
@@ -184,7 +188,12 @@ class Expressions(Patterns):
         return ast.List([self.expression(part) for part in node.named_children], ast.Load())
 
     def _with_expression(self, node: Node, receiver: ast.expr | None) -> ast.expr:
-        return ast.Call(placed(ast.Name("With", ast.Load()), node), [self.expression(first(node))], [])
+        changes = [
+            placed(ast.keyword(name_of(part.named_children[0]), self.expression(last(part))), part)
+            for part in node.named_children
+            if part.type == "with_initializer" and len(part.named_children) == 2
+        ]
+        return ast.Call(placed(ast.Name("With", ast.Load()), node), [self.expression(first(node))], changes)
 
     def _tuple_expression(self, node: Node, receiver: ast.expr | None) -> ast.expr:
         arguments, keywords = self._arguments(node)

@@ -49,6 +49,9 @@ class Lowering(Expressions):
             if parameter.type == "parameter" and given:
                 self.locals.add(given)
                 kind = kind_of(parameter.child_by_field_name("type"), parameter)
+                if any(child.type == "modifier" and text_of(child) == "out" for child in parameter.children):
+                    written = placed(ast.Name("Out", ast.Load()), parameter)
+                    kind = placed(ast.Subscript(written, kind or written, ast.Load()), parameter)
                 arguments.append(placed(ast.arg(given, kind), parameter))
         if body is not None:
             self.locals.update(locals_of(body))
