@@ -6,13 +6,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from auditor.checks import CHECKS
 from auditor.checks.base import AnyCheck, Check, CodeCheck, Match
 from auditor.config import Config, IgnoreEntry, PathSettings
 from auditor.errors import UsageError
-from auditor.model.facts import Fact, FactSet, Gpu, ModelConfig, fact_set
+from auditor.model.facts import CodeModule, Fact, FactSet, Gpu, ModelConfig, fact_set
 from auditor.model.findings import CONFIDENCE_RANK, Finding, JsonValue, Level, Problem, ScanResult, Stats
 from auditor.model.records import dataclass, field, replace
 from auditor.model.rules import Rule
@@ -24,19 +24,24 @@ from auditor.sources import Sources
 from auditor.suppress import Ignore, config_ignores, suppress, suppress_by_config
 from auditor.walk import LANGUAGES, git_top, walk
 
+if TYPE_CHECKING:
+    from auditor.cache import FactCache
+
 _RAISED: dict[str, Level] = {"note": "warning", "warning": "error", "error": "error"}
 _RANK = {"note": 0, "warning": 1, "error": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What to audit: the paths as given, the settings, how many processes at most, and the rules (all by default)."""
+    """What to audit: the paths as given, the settings, how many processes at most, and the rules (all by default).
+    `cached`: what an earlier audit of the same tree found out may be used, and is kept for the next."""
 
     paths: tuple[str, ...] = (".",)
     config: Config = field(default_factory=Config)
     jobs: int = 1
     rules: tuple[Rule, ...] | None = None
     today: date = field(default_factory=date.today)
+    cached: bool = False
 
 
 def scan(request: ScanRequest) -> ScanResult:
@@ -53,9 +58,11 @@ def scan(request: ScanRequest) -> ScanResult:
     if modules and any(isinstance(_check(rule), CodeCheck) for rule in rules):
         from auditor.checks.code_run import run_code_checks
 
-        code, more = run_code_checks(
-            modules, shown(rules, request.config.profile), request.jobs, request.config.profile
-        )
+        judged, profile = shown(rules, request.config.profile), request.config.profile
+        cache = _cache(request, walked.root, modules, judged)
+        code, more = run_code_checks(modules, judged, request.jobs, profile, cache)
+        if cache is not None:
+            cache.save()
         matches += code
         problems += more
     ignores = [ignore for result in results for ignore in result.ignores]
@@ -79,6 +86,18 @@ def scan(request: ScanRequest) -> ScanResult:
     findings = [replace(finding, prefix=prefix) for finding in findings] if prefix else findings
     stats = Stats(walked.files, sum(result.read for result in results), tuple(notes))
     return ScanResult(tuple(findings), tuple(problems), facts, stats, sources, prefix, whole_tree)
+
+
+CACHED_BYTES = 2_000_000  # of source files; reading and writing a cache costs more than it spares for less
+
+
+def _cache(request: ScanRequest, root: str, modules: Sequence[CodeModule], rules: Sequence[Rule]) -> FactCache | None:
+    """Where the answers of the code rules are kept, on a tree that is large enough for it to be of use."""
+    if not request.cached or sum(len(module.source.data) for module in modules) < CACHED_BYTES:
+        return None
+    from auditor.cache import cache_of
+
+    return cache_of(root, request.paths, request.config.profile, tuple((rule.id, rule.params) for rule in rules))
 
 
 _GONE = "went away while the audit ran"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from auditor.checks.code_index import CodeIndex, FileRecord, join, record, wanted_names
-from auditor.checks.code_reading import Reading, Wanted, holds, spread
+from auditor.checks.code_reading import Crew, Reading, holds
 from auditor.checks.code_shapes import (
     Shape,
     class_shape,
@@ -31,7 +31,7 @@ ROUNDS = 6  # how far helpers of helpers are followed
 
 
 def gather_index(
-    modules: Sequence[CodeModule], states: StateWords, jobs: int, proven: bool = False
+    modules: Sequence[CodeModule], states: StateWords, crew: Crew, proven: bool = False
 ) -> tuple[CodeIndex, list[Problem]]:
     """The index over all modules, and what could not be read for it. With `proven` it leaves out types whose verdict
     cannot be split: they matter for what is less than sure."""
@@ -39,27 +39,34 @@ def gather_index(
     problems: list[Problem] = []
     whole: set[str] = set()
 
-    def add(chosen: Sequence[CodeModule], wanted: Wanted, classes: bool) -> None:
-        work = partial(_records, states, wanted, classes)
-        sizes = [len(module.source.data) for module in chosen]
-        for found, complete, failed in spread(work, chosen, sizes, jobs, parsed=True):
+    def add(chosen: Sequence[CodeModule], shape: Shape, classes: bool, single: bool = False) -> None:
+        work = partial(_records, states, shape, classes, single)
+        for found, complete, failed in crew.each(work, chosen, chosen, parsed=True):
             problems.extend(failed)
             if found is not None:
                 records.append(found)
                 if complete:
                     whole.add(found.path)
 
-    shape = predicate_shape(states)
-    wanted = partial(single_field, shape) if proven else shape.holds
-    looks = spread(partial(_looks, states, wanted), modules, [len(module.source.data) for module in modules], jobs)
-    add([module for module, look in zip(modules, looks, strict=True) if look.predicate], wanted, True)
+    def left(shape: Shape) -> list[CodeModule]:
+        unknown = [module for module in modules if module.language == "python" and module.source.path not in whole]
+        held = crew.each(partial(_hold, shape), unknown, unknown)
+        return [module for module, holding in zip(unknown, held, strict=True) if holding]
+
+    looks = crew.each(partial(_looks, states, proven), modules, modules)
+    add(
+        [module for module, look in zip(modules, looks, strict=True) if look.predicate],
+        predicate_shape(states),
+        classes=True,
+        single=proven,
+    )
     named = {name for look in looks for name in look.types}
     aliases = {alias: name for look in looks for alias, name in look.aliases}
     naming = frozenset(module.source.path for module, look in zip(modules, looks, strict=True) if look.types)
     named |= set(aliases.values())
     if named:
         shape = class_shape(named)
-        add(_left(modules, whole, shape), shape.holds, True)
+        add(left(shape), shape, classes=True)
     asked: frozenset[str] = frozenset()
     for _ in range(ROUNDS):
         names = wanted_names(records) - asked
@@ -67,23 +74,15 @@ def gather_index(
             break
         asked |= names
         shape = use_shape(names)
-        add(_left(modules, whole, shape), shape.holds, False)
+        add(left(shape), shape, classes=False)
     index = join(records, states)
     index.aliases, index.naming = aliases, naming
     return index, problems
 
 
-def _left(modules: Sequence[CodeModule], whole: set[str], shape: Shape) -> list[CodeModule]:
-    return [
-        module
-        for module in modules
-        if module.language == "python" and module.source.path not in whole and holds(shape, module)
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the bytes of a file say: whether it may hold a terminal predicate that is `wanted`, the types of which it
+    """What the bytes of a file say: whether it may hold a terminal predicate that is wanted, the types of which it
     names a member, and which of them are imported under another name."""
 
     predicate: bool
@@ -91,12 +90,14 @@ class Look:
     aliases: tuple[tuple[str, str], ...] = ()
 
 
-def _looks(states: StateWords, wanted: Wanted, modules: Sequence[CodeModule]) -> list[Look]:
+def _looks(states: StateWords, proven: bool, modules: Sequence[CodeModule]) -> list[Look]:
     asking, naming = predicate_shape(states), member_shape(states)
     found: list[Look] = []
     for module in modules:
         data = module.source.data
-        predicate = holds(asking, module) and (module.language != "python" or wanted(data))
+        predicate = holds(asking, module)
+        if predicate and proven and module.language == "python":
+            predicate = single_field(asking, data)
         types = frozenset(enum_names(states, data)) if holds(naming, module) else frozenset()
         pairs = _ALIAS.findall(data) if types else ()
         aliases = tuple((alias.decode(), name.decode()) for name, alias in pairs if alias.decode() in types)
@@ -104,10 +105,15 @@ def _looks(states: StateWords, wanted: Wanted, modules: Sequence[CodeModule]) ->
     return found
 
 
+def _hold(shape: Shape, modules: Sequence[CodeModule]) -> list[bool]:
+    return [holds(shape, module) for module in modules]
+
+
 def _records(
-    states: StateWords, wanted: Wanted, classes: bool, modules: Sequence[CodeModule]
+    states: StateWords, shape: Shape, classes: bool, single: bool, modules: Sequence[CodeModule]
 ) -> list[tuple[FileRecord | None, bool, list[Problem]]]:
     """The record of each module, whether it is of the whole file, and what could not be read."""
+    wanted = partial(single_field, shape) if single else shape.holds
     found: list[tuple[FileRecord | None, bool, list[Problem]]] = []
     for module in modules:
         reading = Reading(module)

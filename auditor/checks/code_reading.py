@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from auditor.checks.code_shapes import Shape, class_shape
 from auditor.errors import ReadError
@@ -14,6 +15,9 @@ from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
 from auditor.model.records import dataclass, field
 from auditor.syntax.code_tree import CodeTree, parse
+
+if TYPE_CHECKING:
+    from auditor.cache import FactCache
 
 TOO_DEEP = "nested too deeply for the code rules"
 SEARCHED_BYTES, PARSED_BYTES = 2_000_000, 400_000  # below these a second process costs more than it saves
@@ -99,6 +103,50 @@ def holds(shape: Shape | None, module: CodeModule) -> bool:
     if shape is None or module.language != "python":
         return True
     return shape.holds_file(module.source.path, module.source.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who does the work: at most `jobs` processes, and a cache that spares what was done in an earlier run. `kinds` are
+    the records that answers are made of, by name."""
+
+    jobs: int = 1
+    cache: FactCache | None = None
+    kinds: Mapping[str, type] = field(default_factory=dict)
+
+    def each(
+        self,
+        work: partial[list[Answer]],
+        items: Sequence[Item],
+        modules: Sequence[CodeModule],
+        parsed: bool = False,
+    ) -> list[Answer]:
+        """`work` over all items, one answer for each, in order. An answer may depend on the module that belongs to the
+        item and on the arguments that are bound in `work`, and on nothing else: by them it is cached."""
+        if self.cache is None:
+            return spread(work, items, [len(module.source.data) for module in modules], self.jobs, parsed)
+        from auditor.cache import MISSING
+        from auditor.packing import digest, pack, unpack
+
+        stage = digest(work.func.__qualname__, work.args)
+        answers: list[Any] = []
+        left: list[int] = []
+        for number, known in enumerate(self.cache.know(stage, [module.source for module in modules])):
+            answer = known
+            if known is not MISSING:
+                try:
+                    answer = unpack(known, self.kinds)
+                except ValueError:
+                    answer = MISSING
+            if answer is MISSING:
+                left.append(number)
+            answers.append(answer)
+        sizes = [len(modules[number].source.data) for number in left]
+        made = spread(work, [items[number] for number in left], sizes, self.jobs, parsed)
+        for number, answer in zip(left, made, strict=True):
+            answers[number] = answer
+            self.cache.learn(stage, modules[number].source, pack(answer))
+        return answers
 
 
 def spread(

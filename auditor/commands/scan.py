@@ -46,7 +46,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("no rule is left to run: what is selected is also ignored")
     options.baseline = options.baseline or config.baseline
     entries = _baseline(options)
-    result = scan(ScanRequest(tuple(options.paths) or (".",), config, jobs_of(options)))
+    request = ScanRequest(tuple(options.paths) or (".",), config, jobs_of(options), cached=not options.no_cache)
+    result = scan(request)
     if options.write_baseline:
         entries = entries or []
         result = _apply(result, entries, options)
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         if options.diff or options.fix:
             _say_relock(result)
         if options.fix and not options.diff and _rewrite(result, options):
-            result = scan(ScanRequest(tuple(options.paths) or (".",), config, jobs_of(options)))
+            result = scan(request)
             if entries is not None:
                 result = _apply(result, entries, options)
             result = with_edits(result, load_rules())
