@@ -218,7 +218,7 @@ def _start(node: Spanned) -> int:
 
 def _known_gpu(name: str, node: Spanned, place: _Place) -> None:
     """The catalogue is loaded only where a configuration names an accelerator."""
-    from auditor.capacity.catalog import find_gpu, gpus
+    from auditor.capacity.accelerators import find_gpu, gpus
     from auditor.nearest import nearest_name
 
     if find_gpu(name) is None:

@@ -18,7 +18,8 @@ VARIANTS = ((1, 8), (None, 0.8), (None, (0, 5, 19)))
 
 def launches() -> int:
     """Estimate a thousand launches and return how many pools hold anything."""
-    from auditor.capacity.catalog import find_model, gpus, models
+    from auditor.capacity.accelerators import gpus
+    from auditor.capacity.catalog import find_model, models
     from auditor.capacity.pool import estimate_pool
     from auditor.capacity.spec import LaunchSpec
 
@@ -39,7 +40,8 @@ def launches() -> int:
 
 def checked() -> int:
     """Put a thousand launches, each on its own accelerator, to the capacity checks and return the number of matches."""
-    from auditor.capacity.catalog import gpus, models
+    from auditor.capacity.accelerators import gpus
+    from auditor.capacity.catalog import models
     from auditor.checks import context_against_pool, edge_limit
     from auditor.model.facts import EngineLaunch, FactSet, Flag, Gpu
     from auditor.model.spans import Position, Span

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from auditor.capacity.catalog import base_name, find_gpu, find_model, gpus, models
+from auditor.capacity.accelerators import find_gpu, gpus, gpus_named
+from auditor.capacity.catalog import base_name, find_model, models
 from auditor.capacity.check import problems
 from auditor.capacity.fraction import static_fraction
 from auditor.capacity.pool import estimate_pool, longest_admitted, verdict
@@ -193,6 +194,14 @@ def test_more_context_never_makes_the_verdict_better(context: int, more: int) ->
         ("p5.48xlarge", "H100"), ("a3-ultragpu-8g", "H200"), ("nvidia-b200", "B200"), ("DGX Spark", "GB10"),
         ("MI355X", "MI355X"), ("L40S", "L40S"),
         ("NVIDIA-A100-SXM4-80GB", "A100-80G"), ("Standard_ND96isr_H100_v5", "H100"),
+        ("NVIDIA-A100-PCIE-80GB", "A100-80G"), ("Tesla-V100-SXM2-16GB", "V100-16G"), ("H100_NVLINK_80GB", "H100"),
+        ("gpu_8x_h100_sxm5", "H100"), ("H100!", "H100"), ("AMD_Instinct_MI325_OAM", "MI325X"), ("g6.24xlarge", "L4"),
+        ("NVIDIA-RTX-PRO-6000-Blackwell-Workstation-Edition", "RTX PRO 6000"), ("g7.8xlarge", "RTX PRO 4500"),
+        ("ml.p5en.48xlarge", "H200"), ("p6e-gb300r.36xlarge", "GB300"), ("BM.GPU.A100-v2.8", "A100-80G"),
+        ("BM.GPU4.8", "A100-40G"), ("BM.GPU.B300.8", "B300"), ("Standard_ND128isr_NDR_GB200_v6", "GB200"),
+        ("Standard_NC40ads_H100_v5", "H100 NVL"), ("Standard_ND96asr_v4", "A100-40G"), ("a3-highgpu-4g", "H100"),
+        ("a2-megagpu-16g", "A100-40G"), ("a4x-highgpu-4g", "GB200"), ("g4-standard-96", "RTX PRO 6000"),
+        ("NVIDIA-A100-SXM4-80GB-MIG-3g.40gb", "A100-80G 3g.40gb"), ("Tesla-T4-SHARED", "T4 (shared)"),
     ],
 )  # fmt: skip
 def test_accelerators_by_the_names_in_files(written: str, name: str) -> None:
@@ -204,6 +213,28 @@ def test_accelerators_by_the_names_in_files(written: str, name: str) -> None:
 def test_an_unknown_accelerator_is_unknown() -> None:
     assert find_gpu("TPU v5e") is None
     assert find_gpu("") is None
+    for share in ("g6f.xlarge", "Standard_NV6ads_A10_v5", "g4-standard-12", "H100-60GB"):
+        assert find_gpu(share) is None, share  # a share of a card, or a size that no such card has
+
+
+@pytest.mark.parametrize(
+    ("written", "gib"),
+    [
+        # what nvidia-smi reports of these profiles (NVIDIA's MIG user guide), to a twentieth
+        ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", 4.75), ("NVIDIA-A100-SXM4-40GB-MIG-3g.20gb", 19.62),
+        ("NVIDIA-H100-80GB-HBM3-MIG-3g.40gb", 39.5), ("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb-SHARED", 9.75),
+    ],
+)  # fmt: skip
+def test_a_slice_has_its_own_memory(written: str, gib: float) -> None:
+    found = find_gpu(written)
+    assert found is not None
+    assert found.smallest is not None
+    assert found.smallest <= gib * GIB <= found.memory
+
+
+def test_alternatives_are_all_considered() -> None:
+    assert [gpu.name for gpu in gpus_named("H100 or p5en.48xlarge")] == ["H100", "H200"]
+    assert gpus_named("H100 or TPU v5e") == ()
 
 
 @pytest.mark.parametrize(

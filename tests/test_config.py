@@ -369,7 +369,7 @@ def test_a_model_may_hold_what_the_estimate_does_not_read(tmp_path: Path) -> Non
 def test_the_catalogue_is_loaded_for_an_accelerator_only(tmp_path: Path) -> None:
     code = (
         "import sys; from auditor.config import load_config; load_config(sys.argv[1]);"
-        "print('auditor.capacity.catalog' in sys.modules)"
+        "print('auditor.capacity.accelerators' in sys.modules)"
     )
     for text, loaded in (('fail-on = "never"\n', "False"), ('gpu = "H200"\n', "True")):
         lay({"auditor.toml": text}, tmp_path)

@@ -1,4 +1,4 @@
-"""The catalogues: models by Hugging Face id, accelerators by name. Loaded on first use from the two data files."""
+"""The catalogue of models by Hugging Face id, loaded on first use from its data file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from auditor.capacity.parameters import Parameters
 from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.model.records import dataclass, replace
 
-MIB = 2**20
 _HERE = Path(__file__).resolve().parent
 
 # Words at the end of an id that name another quantization of the same architecture.
@@ -41,80 +40,10 @@ _TUNED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """One accelerator: memory as the driver reports it (bytes), vendor, CUDA compute capability (or the vendor's own
-    number), whether the memory is shared with the host, and the smallest memory that the name is sold with."""
-
-    name: str
-    memory: float
-    vendor: str
-    capability: float
-    unified: bool = False
-    smallest: float | None = None
-
-
 @lru_cache(maxsize=1)
 def _models() -> Mapping[str, Any]:
     data = json.loads((_HERE / "models.json").read_text(encoding="utf-8"))
     return dict(data["models"])
-
-
-@lru_cache(maxsize=1)
-def gpus() -> Mapping[str, Gpu]:
-    """All accelerators by catalogue name."""
-    data = json.loads((_HERE / "gpus.json").read_text(encoding="utf-8"))
-    return {
-        name: Gpu(
-            name,
-            entry["memory_mib"] * MIB,
-            entry["vendor"],
-            entry["capability"],
-            bool(entry.get("unified")),
-            entry["smallest_mib"] * MIB if "smallest_mib" in entry else None,
-        )
-        for name, entry in data["gpus"].items()
-    }
-
-
-@lru_cache(maxsize=1)
-def _gpu_names() -> Mapping[str, str]:
-    data = json.loads((_HERE / "gpus.json").read_text(encoding="utf-8"))
-    names = {}
-    for name, entry in data["gpus"].items():
-        for alias in (name, *entry["aliases"]):
-            names[_plain(alias)] = name
-    return names
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s_-]+", "-", name.strip().lower())
-
-
-def find_gpu(name: str) -> Gpu | None:
-    """The accelerator that a word of a file means: a catalogue name, an alias, a node label or an instance type. A
-    count behind a colon, a vendor word and a memory size are taken off when the whole does not match."""
-    names = _gpu_names()
-    word = _plain(name.split(":")[0] if re.search(r":\d+$", name) else name)
-    for candidate in (word, *_shortened(word)):
-        if candidate in names:
-            return gpus()[names[candidate]]
-    return None
-
-
-def _shortened(word: str) -> list[str]:
-    found = []
-    for pattern in (
-        r"^(?:nvidia|amd|tesla|geforce|instinct|gpu|accelerator)-",
-        r"-(?:sxm\d?|pcie|hbm\d?e?|sxm\d?-hbm\d?|nvl|oam|vcore)$",
-        r"-\d+gb?(?:-hbm\d?e?)?$",
-        r"-(?:mig|shared)-.*$",
-    ):
-        shorter = re.sub(pattern, "", word)
-        if shorter != word:
-            found.append(shorter)
-            found.extend(_shortened(shorter))
-    return found
 
 
 def models() -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from auditor.capacity.catalog import find_gpu, find_model
+from auditor.capacity.accelerators import find_gpu
+from auditor.capacity.catalog import find_model
 from auditor.capacity.spec import LaunchSpec
 from auditor.capacity.weights import weights_per_gpu
 

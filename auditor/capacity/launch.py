@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from auditor.capacity.catalog import Gpu, find_model, requantized
+from auditor.capacity.accelerators import Gpu
+from auditor.capacity.catalog import find_model, requantized
 from auditor.capacity.shapes import ModelShape
 from auditor.capacity.spec import LaunchSpec, version_of
 from auditor.model.facts import EngineLaunch, Unresolved

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from auditor.capacity.catalog import Gpu, find_gpu, find_model
+from auditor.capacity.accelerators import Gpu, gpus_named
+from auditor.capacity.catalog import find_model
 from auditor.capacity.launch import known_of
 from auditor.capacity.pool import PoolEstimate, Word, estimate_pool, verdict
 from auditor.capacity.shapes import ModelShape, shape_of
@@ -88,7 +89,9 @@ def _gpu(launch: EngineLaunch, missing: list[str]) -> Gpu | None:
     if launch.gpu is None or not launch.gpu.type:
         missing.append('the GPU: nothing in the tree names it (`gpu = "..."` in the configuration does)')
         return None
-    gpu = find_gpu(launch.gpu.type)
-    if gpu is None:
+    found = gpus_named(launch.gpu.type)
+    if not found:
         missing.append(f"the memory of `{launch.gpu.type}`: not in the catalogue")
-    return gpu
+    elif len(found) > 1:
+        missing.append(f"which of `{launch.gpu.type}` it runs on")
+    return found[0] if len(found) == 1 else None

@@ -130,9 +130,9 @@ def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:
     if spec.shape.linear_layers and not spec.disable_radix_cache:
         said.append("linear-attention states take 0.9 / 1.9 of the budget, the default ratio")
     if spec.smallest:
-        said.append(f"the name is sold with {spec.smallest / GIB:.0f} GiB too: both are in the interval")
+        said.append(f"the name stands for {spec.smallest / GIB:.0f} GiB too: both are in the interval")
     if spec.unified:
-        said.append("memory shared with the host: what is free before loading depends on the host")
+        said.append("memory shared with the host or other containers: what is free before loading depends on them")
     if spec.draft is not None:
         said.append("the draft model keeps its own rows for each token")
     elif spec.speculative:

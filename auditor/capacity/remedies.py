@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from auditor.capacity.catalog import Gpu
+from auditor.capacity.accelerators import Gpu
 from auditor.capacity.pool import HIGHEST, PoolEstimate, Word, estimate_pool, verdict
 from auditor.capacity.spec import LaunchSpec
 from auditor.model.records import dataclass, replace

@@ -12,7 +12,7 @@ from auditor.model.findings import JsonValue, Level
 from auditor.model.records import dataclass
 
 if TYPE_CHECKING:
-    from auditor.capacity.catalog import Gpu
+    from auditor.capacity.accelerators import Gpu
     from auditor.capacity.launch import Known
     from auditor.capacity.pool import PoolEstimate
     from auditor.capacity.shapes import ModelShape
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MARGIN = 7  # the longest prompt that is served is min(context, pool) - 7: see edge_limit.py
 # One worker for both phases transfers nothing: what does not fit there is an outage for that client and no leak.
 ALONE: dict[str, Level | None] = {"below": "warning", "straddles": "note", "low-headroom": None, "unknown": None}
+CHOICE = 6  # alternatives that a file states; more are the whole catalogue, because none is stated
 NAME_IT = (
     "Say `gpu` under `[tool.auditor]`, or name the accelerator beside the launch; `auditor capacity` shows the pool on"
     " each. Let the front refuse prompts longer than min(context, pool) - 7 tokens."
@@ -81,7 +82,7 @@ def _own(launch: EngineLaunch) -> int | None:
 
 def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | None:
     """The verdict of the estimate. Without a known accelerator only what holds on all of them is said for certain."""
-    from auditor.capacity.catalog import find_gpu, gpus
+    from auditor.capacity.accelerators import gpus, gpus_named
     from auditor.capacity.launch import known_of, shapes_named
     from auditor.capacity.spec import version_of as numbers_of
 
@@ -108,8 +109,8 @@ def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | N
             missing = f"`--{name} {launch.flags[name].value}` is no share between 0 and 1"
         return _unknown(launch, context, missing)
     asked = launch.gpu.type if launch.gpu is not None else None
-    gpu = find_gpu(asked) if asked else None
-    return _judged(launch, known, (gpu,) if gpu is not None else tuple(gpus().values()), context, params)
+    cards = gpus_named(asked) if asked else ()
+    return _judged(launch, known, cards or tuple(gpus().values()), context, params)
 
 
 def _from_tree(launch: EngineLaunch, facts: FactSet) -> tuple[ModelShape, ...]:
@@ -150,13 +151,17 @@ def _judged(
             return _match(word, launch, context, params, card.name, estimate)
         if word == "below":
             most = max((estimate for _, _, estimate in found), key=lambda estimate: estimate.tokens.high)
-            return _match(word, launch, context, params, card.name if len(cards) == 1 else "any accelerator", most)
+            names = [card.name for card in cards]
+            where = " or ".join(names) if len(names) <= CHOICE else "any accelerator"
+            return _match(word, launch, context, params, where, most)
     if not words & {"below", "straddles"}:
         return None  # the window fits on all, with more or less to spare
     if len(cards) == 1:
         return _unknown(launch, context, f"the quantization of the weights, which decides it on {card.name}")
     asked = launch.gpu.type if launch.gpu is not None else None
     named = f"`{asked}` is no accelerator of the catalogue" if asked else "no file names the accelerator"
+    if len(cards) <= CHOICE:
+        named = f"it runs on {' or '.join(card.name for card in cards)}"
     missing = f"{named}, and the context fits on some that load the model only"
     return _unknown(launch, context, missing, None if asked else NAME_IT)
 

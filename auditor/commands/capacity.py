@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from auditor.capacity.catalog import Gpu, find_gpu, find_model, gpus, models
+from auditor.capacity.accelerators import Gpu, find_gpu, gpus
+from auditor.capacity.catalog import find_model, models
 from auditor.capacity.launch import QUANTIZATIONS
 from auditor.capacity.pool import PoolEstimate, estimate_pool, longest_admitted, verdict
 from auditor.capacity.remedies import remedies

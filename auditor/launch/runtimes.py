@@ -48,7 +48,11 @@ _IMAGE_PROGRAMS = {
 _REFERENCE = re.compile(
     r"(?:docker://|docker-daemon:|oci://)?[\w.$\{\}:-]+(?:[/#][\w.${}-]+)+(?::[\w.${}-]+)?(?:@sha256:[0-9a-f]+)?$"
 )
-_GRES = re.compile(r"gpu(?::([A-Za-z][\w-]*))?(?::(\d+))?")
+_CARD = re.compile(
+    r"(?:nvidia[_-])?(?:[abhlv]\d{1,3}s?|g[bh]\d00|mi\d{3}x?|rtx[\w-]*\d{4}\w*)(?:[_-](?:sxm\d?|pcie|nvl|\d+gb?))*",
+    re.IGNORECASE,
+)
+_GRES = re.compile(r"gpu(?::((?=[\w.-]*[A-Za-z])[\w.-]+|\d{4}(?=:)))?(?::(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +286,18 @@ def slurm_options(words: Sequence[Word], context: LaunchContext) -> LaunchContex
             if match is not None and (match.group(1) or match.group(2)):
                 count = int(match.group(2)) if match.group(2) else None
                 gpu = Gpu(match.group(1) or (gpu.type if gpu else None), count, word.span)
+        elif name in ("--constraint", "-C"):
+            features = _accelerators(value)
+            if features and (gpu is None or gpu.type is None):
+                gpu = Gpu(features, gpu.count if gpu else None, word.span)
         if word.text in ("python", "python3", "bash", "sh"):
             break
     return replace(context, gpu=gpu, nodes=nodes)
+
+
+def _accelerators(features: str) -> str:
+    """The node features of a job that have the shape of an accelerator's name, as alternatives."""
+    return " or ".join(dict.fromkeys(word for word in re.findall(r"[\w.-]+", features) if _CARD.fullmatch(word)))
 
 
 def slurm_context(text: Mapped, source: SourceFile, context: LaunchContext) -> LaunchContext:

@@ -320,6 +320,16 @@ def _gpus(call: ast.Call, module: _Module) -> Iterator[Gpu]:
             if isinstance(text, str) and re.search(r"[A-Za-z]", text):
                 kind, _, number = text.partition(":")
                 yield Gpu(kind, int(number) if number.isdigit() else None, _inner_span(value, module))
+            elif isinstance(value, (ast.List, ast.Tuple)) and value.elts:  # whichever is free
+                parts = [_value(part, module) for part in value.elts]
+                texts = [part.partition(":") for part in parts if isinstance(part, str)]
+                if len(texts) == len(parts):
+                    kinds = " or ".join(dict.fromkeys(text[0] for text in texts))
+                    counts = {text[2] for text in texts}
+                    number = counts.pop() if len(counts) == 1 else ""
+                    yield Gpu(kinds, int(number) if number.isdigit() else None, _inner_span(value.elts[0], module))
+            elif isinstance(value, ast.Call):
+                yield from _modal_gpu(value, module)
         elif keyword.arg == "resources" and isinstance(value, ast.Dict):
             known = {
                 key.value: item
@@ -337,6 +347,16 @@ def _gpus(call: ast.Call, module: _Module) -> Iterator[Gpu]:
                     else None
                 )
                 yield Gpu(named, plain, _inner_span(known["gpu_type"], module))
+
+
+def _modal_gpu(call: ast.Call, module: _Module) -> Iterator[Gpu]:
+    """`modal.gpu.A100(size="80GB", count=4)`, the form before accelerators were words."""
+    if not isinstance(call.func, ast.Attribute) or not ast.unparse(call.func.value).endswith("gpu"):
+        return
+    given = {keyword.arg: _value(keyword.value, module) for keyword in call.keywords}
+    size, count = given.get("size"), given.get("count")
+    kind = f"{call.func.attr}-{size}" if isinstance(size, str) else call.func.attr
+    yield Gpu(kind, count if isinstance(count, int) else None, module.offsets.span(call))
 
 
 def _inner_span(node: ast.expr, module: _Module) -> Span:

@@ -9,13 +9,15 @@ from auditor.errors import ReadError
 from auditor.launch.images import family_of
 from auditor.launch.parse import LaunchContext, launch_of
 from auditor.launch.script import command_facts, script_facts
-from auditor.model.facts import Definition, EngineLaunch, Fact, Gpu
+from auditor.model.facts import Definition, EngineLaunch, Fact
 from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile
+from auditor.readers.node_labels import selected_gpu
 from auditor.readers.option_maps import option_launch, recipe_launches, with_siblings, worker_launch
 from auditor.readers.yaml_kinds import Kind
 from auditor.readers.yaml_shapes import (
     accelerators_of,
+    combined,
     definitions_of,
     environment_of,
     image_of_scalar,
@@ -23,7 +25,6 @@ from auditor.readers.yaml_shapes import (
     is_image_key,
     joined_image,
     probes_of,
-    selected_gpu,
 )
 from auditor.syntax.expansion import word_of
 from auditor.syntax.mapped import join
@@ -181,12 +182,10 @@ class Reading:
         context = around.context
         gpu = accelerators_of(node)
         if gpu is not None:
-            known = context.gpu
-            context = replace(context, gpu=Gpu(gpu.type or (known.type if known else None), gpu.count, gpu.span))
+            context = replace(context, gpu=combined(context.gpu, gpu))
         chosen = selected_gpu(node)
         if chosen is not None:
-            known = context.gpu
-            context = replace(context, gpu=Gpu(chosen.type, known.count if known else None, chosen.span))
+            context = replace(context, gpu=combined(context.gpu, chosen))
         for path in (
             ("base_image", "image"),
             ("model", "container"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from auditor.launch.images import family_of, is_reference, parse_reference
 from auditor.model.facts import Definition, Flag, Gpu, Hole, ImageReference, Related, Unresolved, Value
@@ -37,10 +37,10 @@ _ENV_KEYS = (
     "env_variables",
 )
 _GPU_RESOURCE = re.compile(
-    r"(?:nvidia\.com|amd\.com|gpu\.intel\.com|habana\.ai|huawei\.com)/(?!.*(?:mem|core|rdma))", re.I
+    r"(?:nvidia\.com|amd\.com|gpu\.intel\.com|habana\.ai|huawei\.com)/(?!.*(?:mem|core|rdma))|gpu$", re.I
 )
-_GPU_LABEL = re.compile(
-    r"gpu[._/-]?(?:product|type|model|class|name|family)|accelerator|instance-type|gpu\.nvidia\.com", re.I
+_GPU_WORDS = re.compile(
+    r"(?:nvidia:|amd:)?([A-Za-z][\w.-]*(?:,[A-Za-z][\w.-]*)*)(?::(\d+GB)(?:\.\.)?)?(?::(\d+))?(?:\.\.\d*)?(?::\d+(?:\.\.\d+)?)?"
 )
 PROBES = ("readinessProbe", "livenessProbe", "startupProbe")
 
@@ -308,6 +308,9 @@ def accelerators_of(node: MapNode) -> Gpu | None:
             found = _named(resources.get(key))
             if found is not None:
                 return found
+        machine = resources.get("instance_type")
+        if isinstance(machine, ScalarNode) and not machine.is_null:
+            return Gpu(machine.value, None, machine.span)
         kind, count = resources.get("gpu_type"), resources.get("gpus_per_node")
         if isinstance(kind, ScalarNode) or isinstance(count, ScalarNode):
             place = kind if isinstance(kind, ScalarNode) else count
@@ -326,6 +329,9 @@ def accelerators_of(node: MapNode) -> Gpu | None:
     for item in node.list("deploy", "resources", "reservations", "devices"):
         if isinstance(item, MapNode):
             return _device(item)
+    machine = node.get("resource", "instanceType")  # a KAITO workspace
+    if isinstance(machine, ScalarNode) and not machine.is_null:
+        return Gpu(machine.value, None, machine.span)
     gpus = node.get("gpus")
     return _named(gpus) if gpus is not None else None
 
@@ -336,42 +342,70 @@ def _counted(node: MapNode | None) -> Gpu | None:
     for entry in node.entries:
         if isinstance(entry.value, ScalarNode) and _GPU_RESOURCE.match(entry.key.value):
             number = re.fullmatch(r"\d+", entry.value.value.strip())
-            kind = entry.key.value.partition("/")[2]
-            named = kind if kind not in ("gpu", "npu") and not kind.startswith(("mig-", "xe", "i915")) else None
+            kind = entry.key.value.rpartition("/")[2]
+            named = None if re.match(r"[vp]?gpus?(?:\.shared)?\Z|npu\Z|xe|i915", kind) else kind
             return Gpu(named, int(number.group()) if number else None, entry.value.span)
     return None
 
 
 def _named(node: Node | None) -> Gpu | None:
-    """`H100:8`, `{H100: 8}`, `8`, `all`, `{name: H100, count: 8}`, or a list whose first entry is one of these."""
+    """`H100:8`, `A100:80GB:2`, `{H100: 8}`, `8`, `all`, `{name: H100, count: 8}`, or a choice of them."""
     if isinstance(node, ListNode):
-        return _named(node.items[0]) if node.items else None
+        return _one_of([_named(item) for item in node.items])
     if isinstance(node, MapNode):
         name, count = node.get("name"), node.get("count")
         if isinstance(name, (ScalarNode, ListNode)) or isinstance(count, ScalarNode):
-            first = name.items[0] if isinstance(name, ListNode) and name.items else name
             number = count.typed if isinstance(count, ScalarNode) else None
+            named = _named(name)
+            memory = node.text("memory") or ""
+            kind = named.type if named is not None else None
+            if kind and " or " not in kind and re.fullmatch(r"\d+GB", memory):
+                kind = f"{kind}-{memory}"
             return Gpu(
-                first.value if isinstance(first, ScalarNode) else None,
+                kind,
                 number if isinstance(number, int) else None,
-                (first if isinstance(first, ScalarNode) else node).span,
+                named.span if named is not None and named.span is not None else node.span,
             )
+        found = []
         for entry in node.entries:
-            if isinstance(entry.value, ScalarNode):
+            if isinstance(entry.value, ScalarNode) and re.match(r"[A-Za-z]", entry.key.value):
                 number = entry.value.typed
-                if re.match(r"[A-Za-z]", entry.key.value):
-                    return Gpu(entry.key.value, number if isinstance(number, int) else None, entry.key.span)
-        return None
+                found.append(Gpu(entry.key.value, number if isinstance(number, int) else None, entry.key.span))
+        return _one_of(found)
     if not isinstance(node, ScalarNode) or node.is_null or "{{" in node.value:
         return None
     text = node.value.strip()
     if text.isdigit():
         return Gpu(None, int(text), node.span)
-    found = re.fullmatch(r"(?:nvidia:)?([A-Za-z][\w.-]*)(?::(\d+))?(?:\.\.\d*)?(?::\d+(?:\.\.\d+)?)?", text)
-    if text == "all" or found is None:
+    found_text = _GPU_WORDS.fullmatch(text)
+    if text in ("all", "any") or found_text is None:
         sized = re.fullmatch(r"[\d.]+GB(?:\.\.(?:[\d.]+GB)?)?(?::(\d+))?", text)
         return Gpu(None, int(sized.group(1)) if sized and sized.group(1) else None, node.span)
-    return Gpu(found.group(1), int(found.group(2)) if found.group(2) else 1, node.span)
+    names, memory, number = found_text.group(1, 2, 3)
+    kind = names.replace(",", " or ") if "," in names else f"{names}-{memory}" if memory else names
+    return Gpu(kind, int(number) if number else 1, node.span)
+
+
+def _one_of(choices: Sequence[Gpu | None]) -> Gpu | None:
+    """What a list of alternatives leaves open: any of the types; their count where it is the same."""
+    found = [choice for choice in choices if choice is not None]
+    if not found:
+        return None
+    kinds = list(dict.fromkeys(choice.type for choice in found if choice.type))
+    counts = {choice.count for choice in found}
+    count = found[0].count if len(counts) == 1 else None
+    return Gpu(" or ".join(kinds) if len(found) == len(choices) and kinds else None, count, found[0].span)
+
+
+def combined(known: Gpu | None, gpu: Gpu) -> Gpu:
+    """What two places say of the accelerators of one pod, the later one first; a slice (`mig-3g.40gb`) is one of the
+    card that the other names."""
+    kind = gpu.type or (known.type if known else None)
+    if known is not None and known.type and gpu.type:
+        part, card = (gpu.type, known.type) if gpu.type.startswith("mig-") else (known.type, gpu.type)
+        if part.startswith("mig-") and not card.startswith("mig-"):
+            kind = card if re.search(r"\dg\.\d+gb", card) else f"{card}-{part}"
+    return Gpu(kind, gpu.count if gpu.count is not None else known.count if known else None, gpu.span)
 
 
 def _device(node: MapNode) -> Gpu:
@@ -380,25 +414,6 @@ def _device(node: MapNode) -> Gpu:
     if ids:
         return Gpu(None, len(ids), node.span)
     return Gpu(None, number if isinstance(number, int) else None, node.span)
-
-
-def selected_gpu(node: MapNode) -> Gpu | None:
-    """The accelerator that a pod selects its node by: labels, affinity expressions."""
-    selector = node.map("nodeSelector")
-    if selector is not None:
-        for entry in selector.entries:
-            if _GPU_LABEL.search(entry.key.value) and isinstance(entry.value, ScalarNode):
-                return Gpu(entry.value.value, None, entry.value.span)
-    affinity = node.map("affinity", "nodeAffinity")
-    if affinity is not None:
-        from auditor.syntax.yaml_nodes import walk
-
-        for _, part in walk(affinity):
-            if isinstance(part, MapNode) and _GPU_LABEL.search(part.text("key") or ""):
-                values = [item for item in part.list("values") if isinstance(item, ScalarNode)]
-                if len(values) == 1 and part.text("operator") in (None, "In"):
-                    return Gpu(values[0].value, None, values[0].span)
-    return None
 
 
 def probes_of(node: MapNode) -> tuple[Related, ...]:
