@@ -50,7 +50,7 @@ def gather_index(
 
     def left(shape: Shape) -> list[CodeModule]:
         unknown = [module for module in modules if module.language == "python" and module.source.path not in whole]
-        held = crew.each(partial(_hold, shape), unknown, unknown)
+        held = crew.each(partial(_hold, shape), unknown, unknown, light=True)
         return [module for module, holding in zip(unknown, held, strict=True) if holding]
 
     looks = crew.each(partial(_looks, states, proven), modules, modules)

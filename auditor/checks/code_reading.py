@@ -120,11 +120,14 @@ class Crew:
         items: Sequence[Item],
         modules: Sequence[CodeModule],
         parsed: bool = False,
+        light: bool = False,
     ) -> list[Answer]:
         """`work` over all items, one answer for each, in order. An answer may depend on the module that belongs to the
-        item and on the arguments that are bound in `work`, and on nothing else: by them it is cached."""
+        item and on the arguments that are bound in `work`, and on nothing else: by them it is cached. `light` work is
+        done here: one search over a tree takes no longer than starting processes for it."""
+        jobs = 1 if light else self.jobs
         if self.cache is None:
-            return spread(work, items, [len(module.source.data) for module in modules], self.jobs, parsed)
+            return spread(work, items, [len(module.source.data) for module in modules], jobs, parsed)
         from auditor.cache import MISSING
         from auditor.packing import digest, pack, unpack
 
@@ -142,7 +145,7 @@ class Crew:
                 left.append(number)
             answers.append(answer)
         sizes = [len(modules[number].source.data) for number in left]
-        made = spread(work, [items[number] for number in left], sizes, self.jobs, parsed)
+        made = spread(work, [items[number] for number in left], sizes, jobs, parsed)
         for number, answer in zip(left, made, strict=True):
             answers[number] = answer
             self.cache.learn(stage, modules[number].source, pack(answer))
