@@ -12,14 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from auditor.checks import CHECKS, code_reading
+from auditor.checks import CHECKS, code_facts, code_reading
 from auditor.checks.base import CodeCheck
+from auditor.checks.code_index import FileRecord, record
 from auditor.checks.code_run import run_code_checks
+from auditor.checks.code_words import StateWords
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
 from auditor.model.rules import Rule
 from auditor.model.spans import SourceFile, Span
 from auditor.rulebook import load_rules
+from auditor.syntax.code_tree import CodeTree
+from auditor.syntax.python_parts import matching_functions
 from tests.trees import ROOT, SHARED
 
 CODE_RULES = tuple(
@@ -135,6 +139,36 @@ def test_worker_processes_find_the_same(profile: str, inherits: bool, monkeypatc
     monkeypatch.setattr(code_reading, "_forks", lambda: inherits)
     assert run_code_checks(modules, CODE_RULES, 2, profile) == alone
     assert alone[0] != []
+
+
+@pytest.mark.parametrize("line", ["# Licensed to whom it may concern; done, .DONE, class X\n", "\n", '"done, .DONE"\n'])
+@pytest.mark.parametrize("profile", ["default", "strict"])
+def test_a_long_file_without_a_statement_is_read(profile: str, line: str) -> None:
+    empty = module("__init__.py", "# def finished(self): return self.a\n" + line * 4000)
+    others = [
+        module("req.py", REQUEST),
+        module("queue.py", "def f(self, r):\n    if r.state == State.DONE:\n        pass\n"),
+    ]
+    assert run_code_checks([*others, empty], CODE_RULES, 1, profile)[1] == []
+    assert matching_functions(empty.source, lambda data, start, end: True) is not None
+
+
+def test_a_bug_of_ours_in_one_file_costs_that_file_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(tree: CodeTree, states: StateWords) -> FileRecord:
+        if tree.source.path == "other.py":
+            raise KeyError("x")
+        return record(tree, states)
+
+    modules = [module("req.py", REQUEST), module("other.py", REQUEST.replace("class Req", "class Other"))]
+    whole = run_code_checks(modules, CODE_RULES, 1)[0]
+    monkeypatch.setattr(code_facts, "record", fails)
+    found, problems = run_code_checks(modules, CODE_RULES, 1)
+    assert {(problem.path, problem.kind, problem.reason) for problem in problems} == {
+        ("other.py", "internal", "the index of the code rules failed: KeyError: 'x'")
+    }
+    assert [match for _, match in found if match.span.path == "req.py"] == [
+        match for _, match in whole if match.span.path == "req.py"
+    ]
 
 
 def test_the_default_profile_finds_all_that_is_of_high_confidence() -> None:

@@ -117,11 +117,14 @@ def _records(
     found: list[tuple[FileRecord | None, bool, list[Problem]]] = []
     for module in modules:
         reading = Reading(module)
-        made = None
-        tree = reading.classes(wanted) if classes else reading.part(wanted)
+        made = tree = None
         try:
+            tree = reading.classes(wanted) if classes else reading.part(wanted)
             made = record(tree, states) if tree is not None else None
         except RecursionError:
             reading.too_deep()
+        except Exception as error:  # noqa: BLE001 - a bug of ours in one file never costs the findings of the others
+            reason = f"the index of the code rules failed: {type(error).__name__}: {error}"
+            reading.problems.append(Problem(module.source.path, reason, "internal"))
         found.append((made, tree is not None and tree.rest is None, reading.problems))
     return found

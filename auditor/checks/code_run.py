@@ -145,10 +145,10 @@ def _judge(
         found: list[tuple[int, Match]] = []
         for number in numbers:
             part = passes[number]
-            tree = reading.part(part.shape.holds if part.shape is not None else None)
-            if tree is None:
-                break
             try:
+                tree = reading.part(part.shape.holds if part.shape is not None else None)
+                if tree is None:
+                    break
                 matches = list(_check(part.rule).run(tree, part.index, part.rule.params))
             except RecursionError:
                 reading.too_deep()

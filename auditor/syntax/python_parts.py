@@ -129,7 +129,7 @@ def _blocks(data: bytes) -> list[_Block]:
         elif word not in _CONTINUES or not blocks:
             blocks.append((start, word))
             decorated = word == b"@"
-    ends = [*(start for start, _ in blocks[1:]), len(data)]
+    ends = [*(start for start, _ in blocks[1:]), len(data)] if blocks else []
     return [(start, end, word) for (start, word), end in zip(blocks, ends, strict=True)]
 
 
