@@ -220,7 +220,7 @@ def test_an_unknown_accelerator_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("written", "gib"),
     [
-        # what nvidia-smi reports of these profiles (NVIDIA's MIG user guide), to a twentieth
+        # what `nvidia-smi mig -lgip` reports of these profiles, to a twentieth
         ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", 4.75), ("NVIDIA-A100-SXM4-40GB-MIG-3g.20gb", 19.62),
         ("NVIDIA-H100-80GB-HBM3-MIG-3g.40gb", 39.5), ("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb-SHARED", 9.75),
     ],
@@ -243,10 +243,24 @@ def test_alternatives_are_all_considered() -> None:
         ("unsloth/Qwen3-8B-FP8", "qwen3-8b", "fp8"),
         ("RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w4a16", "llama-3.1-70b", "int4"),
         ("nvidia/GLM-5.2-NVFP4", "glm-5.2", "nvfp4"),
+        ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8", "qwen2.5-72b", "fp8"),  # 8 bits a weight: the method has both widths
+        ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "qwen2.5-72b", "int4"),
+        ("Qwen/Qwen3-32B-AWQ", "qwen3-32b", "int4"),
+        ("RedHatAI/Qwen3-32B-quantized.w8a8", "qwen3-32b", "fp8"),
+        ("unsloth/Llama-3.1-8B-Instruct-bnb-4bit", "llama-3.1-8b", "int4"),
+        ("Qwen/Qwen3-235B-A22B-MXFP8", "qwen3-235b-a22b", "fp8"),
     ],
 )
 def test_requants_lead_to_their_base(written: str, base: str, quantization: str) -> None:
     assert base_name(written) == (base, quantization)
+
+
+def test_a_base_model_beside_a_quantized_one_is_of_either_width() -> None:
+    tuned, base = find_model("deepseek-ai/DeepSeek-V3.1"), find_model("deepseek-ai/DeepSeek-V3.1-Base")
+    assert tuned is not None
+    assert base is not None
+    assert (tuned.shape.expert_bytes, base.shape.expert_bytes) == (None, (1.0, 2.0))
+    assert base.note.endswith("whether these weights are quantized as its own is not published")
 
 
 def test_every_model_of_the_catalogue_has_a_shape_and_every_accelerator_memory() -> None:

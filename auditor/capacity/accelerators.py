@@ -108,7 +108,7 @@ def of_family(family: str) -> tuple[Gpu, ...]:
 
 def _slice(whole: Gpu, gigabytes: int, profile: str) -> Gpu:
     """A part of a card by its profile. Profiles are eighths of the memory, of which the driver keeps up to a twentieth
-    (NVIDIA's MIG user guide: 4.75 GiB of 1g.5gb, 39.5 of 3g.40gb)."""
+    (`nvidia-smi mig -lgip` shows 9.75 GiB of 1g.10gb, 39.5 of 3g.40gb)."""
     eighths = max(1, round(8 * gigabytes * 2**30 / whole.memory))
     memory = min(1.0, eighths / 8) * whole.memory
     return replace(whole, name=f"{whole.name} {profile}", memory=memory, smallest=0.95 * memory)

@@ -20,16 +20,23 @@ _HERE = Path(__file__).resolve().parent
 _QUANT_WORDS = (
     (re.compile(r"[-_.]?(?:w4afp8)", re.IGNORECASE), "w4afp8"),
     (re.compile(r"[-_.]?(?:nvfp4|(?<!mx)fp4)(?:[-_.]?(?:v\d|mtp|dynamic))*", re.IGNORECASE), "nvfp4"),
-    (re.compile(r"[-_.]?mxfp4", re.IGNORECASE), "mxfp4"),
+    (re.compile(r"[-_.]?(?:w-)?mxfp4(?:-a-fp8|[-_.]v\d)?", re.IGNORECASE), "mxfp4"),
+    # before the 4-bit words: `GPTQ-Int8` and `AWQ-8bit` name a method of both widths
     (
         re.compile(
-            r"[-_.]?(?:gptq|awq|int4|w4a16|quantized\.w4a16|autoround|4-?bit|marlin)(?:[-_.]?(?:int4|4bit|w4a16|g\d+))*",
+            r"[-_.]?(?:(?:gptq|awq|bnb|autoround)[-_.]?)?(?:int8|w8a8|w8a16|quantized\.w8a(?:8|16)|8-?bit)", re.I
+        ),
+        "fp8",
+    ),
+    (
+        re.compile(
+            r"(?:[-_.]?(?:gptq|awq|bnb|int4|w4a16|quantized\.w4a16|auto-?round|(?<!\d)4-?bit|marlin)"
+            r"(?:[-_.]?(?:int4|4bit|w4a16|g\d+))*)+",
             re.IGNORECASE,
         ),
         "int4",
     ),
-    (re.compile(r"[-_.]?(?:int8|w8a8|gptq-int8|quantized\.w8a8)", re.IGNORECASE), "fp8"),
-    (re.compile(r"[-_.]?fp8(?:[-_.]?(?:dynamic|block|static|kv|pertensor|per-tensor))*", re.IGNORECASE), "fp8"),
+    (re.compile(r"[-_.]?(?:mx)?fp8(?:[-_.]?(?:dynamic|block|static|kv|pertensor|per-tensor))*", re.IGNORECASE), "fp8"),
     (re.compile(r"[-_.]?bf16", re.IGNORECASE), "bf16"),
 )
 # Endings of tuned or dated versions that leave the architecture as it is.
@@ -104,6 +111,9 @@ def base_name(model: str) -> tuple[str, str | None]:
         name = shorter
 
 
+_BASE = re.compile(r"[-_.]base$", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A model of the catalogue: its id, its shape, and in `note` how it was read when it is not the id itself."""
@@ -135,10 +145,24 @@ def find_model(model: str) -> Found | None:
     if key is None:
         return None
     shape = _shape(known[key])
+    note = f"read as {key}"
     if quantization is None:
         # a requant of it is all that the catalogue has: what nobody calls quantized is taken for 16 bits
         quantization = "bf16" if _unquantized(key)[1] else shape.quantization
-    return Found(key, _foreign(requantized(shape, quantization), key, whole), f"read as {key}")
+        if quantization != "bf16" and _BASE.search(_unquantized(whole)[0]) and not _BASE.search(key):
+            shape, note = _either(shape), f"{note}; whether these weights are quantized as its own is not published"
+            quantization = shape.quantization
+    return Found(key, _foreign(requantized(shape, quantization), key, whole), note)
+
+
+def _either(shape: ModelShape) -> ModelShape:
+    """A pretrained model of which only the tuned one is catalogued, and that quantized: its experts are of that width
+    or of 16 bits; a dense one is taken for 16 bits."""
+    if not shape.parameters.experts:
+        return requantized(shape, "bf16")
+    from auditor.capacity.weights import EXPERT_BYTES
+
+    return replace(shape, expert_bytes=(EXPERT_BYTES.get(shape.quantization, 2.0), 2.0), checkpoint_bytes=None)
 
 
 def _foreign(shape: ModelShape, key: str, name: str) -> ModelShape:
