@@ -19,6 +19,7 @@ from auditor.whole_file import whole_file
 
 VERSION = 1
 _VERSION = re.compile(r"# auditor baseline, version (\d{1,9})\b")
+_LONE = re.compile("[\\ud800-\\udfff]")
 _MERGE = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 HEAD = BASELINE_HEAD + "; one finding a line, sorted; merge as text, remove lines by hand"
 
@@ -80,20 +81,25 @@ def apply_baseline(
     return marked, sorted(known.values(), key=lambda entry: entry.line)
 
 
+def _entry(item: dict[str, str]) -> str:
+    """One line; escaped where a file name is not UTF-8 and the file could not hold it otherwise."""
+    line = json.dumps(item, ensure_ascii=False)
+    return line if _LONE.search(line) is None else json.dumps(item, ensure_ascii=True)
+
+
 def write_baseline(path: str, findings: Iterable[Finding]) -> int:
     """Write the findings that count, or that an older baseline holds, whole or not at all. Returns their number; raises
     `OutputError`."""
     kept = [finding for finding in findings if finding.suppressed is None or finding.suppressed.kind == "baseline"]
     lines = sorted(
-        json.dumps(
+        _entry(
             {
                 "path": finding.prefix + finding.span.path,
                 "rule": finding.rule,
                 "subject": finding.identity[1],
                 "scope": finding.identity[2],
                 "fingerprint": finding.fingerprint,
-            },
-            ensure_ascii=False,
+            }
         )
         for finding in kept
     )

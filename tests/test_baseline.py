@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -143,3 +144,14 @@ def test_reports_left_in_the_tree_are_not_read_as_part_of_it(
     lay({"out/inventory.json": capsys.readouterr().out}, tmp_path)
     main(["scan", str(tmp_path), "--write-baseline", str(tmp_path / "baseline.json")])
     assert [(finding.rule, finding.span.path) for finding in scan_tree(tmp_path).findings] == before
+
+
+def test_a_baseline_holds_a_file_name_that_is_not_utf8(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        (tree / os.fsdecode(b"requirements-\xff.txt")).write_text("sglang==0.5.19\n", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    document(capsys, "--write-baseline", ".auditor-baseline")
+    code, found = document(capsys, "--baseline", ".auditor-baseline")
+    assert (code, fresh(found)) == (0, [])
+    assert len(found["findings"]) == 3

@@ -197,3 +197,30 @@ def test_an_index_without_a_size_is_no_fault(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (tmp_path / "model.safetensors.index.json").write_text("[]", encoding="utf-8")
     assert answer(capsys, "--model", str(tmp_path), "--gpu", "H200")["context_tokens"] == 4096
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--tp-size", "8", "--nodes", "3"], "8 ranks are no multiple of 3 nodes"),
+        (["--tp-size", "1", "--nodes", "2"], "1 ranks are no multiple of 2 nodes"),
+        (
+            ["--tp-size", "4", "--dp-size", "8", "--enable-dp-attention"],
+            "--tp-size 4 is no multiple of --dp-size 8, which data-parallel attention splits it by",
+        ),
+        (["--tp-size", "4", "--pp-size", "2", "--nodes", "8"], None),
+        (["--tp-size", "4", "--dp-size", "8"], None),  # replicas: each has its own four
+        (["--tp-size", "8", "--dp-size", "4", "--enable-dp-attention"], None),
+    ],
+)
+def test_ranks_that_do_not_divide_are_refused_as_the_engine_does(
+    arguments: list[str], reason: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = answer(capsys, "--model", "Qwen/Qwen3-32B", "--gpu", "H200", *arguments)
+    assert document.get("refused") == reason
+    assert (document["verdict"] == "unknown") == (reason is not None)
+
+
+def test_a_model_path_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capacity", "--model", f"{tmp_path}/gone", "--gpu", "H200"]) == 2
+    assert f"`{tmp_path}/gone` does not exist" in capsys.readouterr().err

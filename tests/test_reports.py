@@ -227,3 +227,11 @@ STEP = "on: push\njobs:\n  a:\n    steps:\n      - uses: actions/checkout@v4\n  
 def test_a_step_whose_answer_nobody_reads_meets_nothing(tmp_path: Path, step: str, state: str) -> None:
     lay({".github/workflows/x.yml": STEP.format(step), "requirements.txt": "sglang==0.5.22\n"}, tmp_path)
     assert states(scan_tree(tmp_path))[4] == state
+
+
+def test_a_fleet_of_one_finding_is_counted_by_rule(tmp_path: Path) -> None:
+    manifests = {f"m{number:02}/Dockerfile": "FROM lmsysorg/sglang:v0.5.19\n" for number in range(20)}
+    text = report(scan_tree(lay({**manifests, "requirements.txt": "sglang>=0.5.19\n"}, tmp_path)), "terminal")
+    assert text.endswith("\nby rule: 20 sglang-vulnerable-image, 1 sglang-vulnerable-version\n")
+    (tmp_path / "m00" / "Dockerfile").unlink()
+    assert "by rule" not in report(scan_tree(tmp_path), "terminal")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +93,15 @@ def test_a_region_is_one_line_so_that_a_pull_request_shows_it(
     region = result["locations"][0]["physicalLocation"]["region"]
     assert (region["startLine"], region["startColumn"], region["endColumn"]) == marked
     assert region["endLine"] == region["startLine"]
+
+
+def test_a_file_name_that_is_not_utf8_is_percent_encoded(tmp_path: Path) -> None:
+    name = os.fsdecode(b"requirements-\xff.txt")
+    try:
+        (tmp_path / name).write_text("sglang==0.5.19\n", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    (tmp_path / "Dockerfile").write_text("FROM lmsysorg/sglang:v0.5.19\n", encoding="utf-8")
+    results = sarif_of(tmp_path)["runs"][0]["results"]
+    places = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in results]
+    assert places == ["Dockerfile", "requirements-%FF.txt"]

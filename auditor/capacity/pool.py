@@ -149,6 +149,12 @@ def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:
 
 
 def _refused(spec: LaunchSpec) -> str | None:
+    """What the engine's own start-up asserts: `nnodes` and `dp_size` in `server_args.py` of 0.4.6, later in
+    `arg_groups/validation_hook.py` and `parallel_hook.py`."""
+    if spec.nodes and spec.gpus % spec.nodes:
+        return f"{spec.gpus} ranks are no multiple of {spec.nodes} nodes"
+    if spec.dp_attention and spec.dp > 1 and spec.tp % spec.dp:
+        return f"--tp-size {spec.tp} is no multiple of --dp-size {spec.dp}, which data-parallel attention splits it by"
     heads, ranks = spec.shape.heads, spec.attention_ranks
     return f"{heads} attention heads are no multiple of {ranks} ranks" if heads and heads % ranks else None
 

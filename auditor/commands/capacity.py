@@ -182,6 +182,8 @@ def _shape(name: str) -> tuple[ModelShape | None, str, list[str]]:
     file = path / "config.json" if path.is_dir() else path
     if not file.is_file() and (path.is_dir() or file.suffix == ".json") and find_model(name) is None:
         raise UsageError(f"there is no `{file}`; --model takes a catalogue id, a config.json or a model folder")
+    if name.startswith(("/", "./", "../", "~")) and not path.exists():
+        raise UsageError(f"`{name}` does not exist; --model takes a catalogue id, a config.json or a model folder")
     if file.suffix == ".json" and file.is_file():
         try:
             config = json.loads(file.read_text(encoding="utf-8"))

@@ -14,6 +14,7 @@ from auditor.model.findings import Finding, ScanResult
 from auditor.model.rules import Example, Rule
 from auditor.model.spans import SourceFile, Span
 from auditor.report import ReportOptions
+from auditor.visible import visible
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 INFORMATION = HOMEPAGE
@@ -67,7 +68,7 @@ def log(result: ScanResult, options: ReportOptions) -> dict[str, Any]:
 
 def uri_of(path: str, prefix: str) -> str:
     """A relative URI reference from the repository root: percent-encoded, forward slashes."""
-    return quote(prefix + path, safe="/-._~")
+    return quote(prefix + path, safe="/-._~", errors="surrogateescape")  # a name need not be UTF-8
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -226,7 +227,7 @@ def _fix(finding: Finding, result: ScanResult) -> dict[str, Any]:
 
 
 def _notification(path: str, span: Span | None, reason: str, result: ScanResult) -> dict[str, Any]:
-    entry: dict[str, Any] = {"level": "warning", "message": {"text": _sentence(f"{path}: {reason}")}}
+    entry: dict[str, Any] = {"level": "warning", "message": {"text": visible(_sentence(f"{path}: {reason}"))}}
     if path in result.sources:
         physical: dict[str, Any] = {"artifactLocation": {"uri": uri_of(path, result.prefix)}}
         if span is not None:

@@ -22,6 +22,7 @@ STATES = {"met": "green", "exposed": "bold red", "not shown by this tree": "dim"
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 MAX_LINES = 3  # of a span that covers many
 MAX_MARKED = 200  # characters of one line that are shown at most when the span is longer than the line's room
+MANY = 20  # findings of one rule from which the counts of all are shown
 LOG_WIDTH = 160  # a CI log has no width of its own: wide enough to keep a message whole, short enough to read
 
 
@@ -157,7 +158,20 @@ def summary(result: ScanResult) -> str:
     unread = len({problem.path for problem in result.problems})
     if unread:
         line += f"; {unread} not read, or not wholly"
-    return line + "".join(f"\n{visible(note)}" for note in result.stats.notes)
+    return line + _by_rule(active) + "".join(f"\n{visible(note)}" for note in result.stats.notes)
+
+
+def _by_rule(active: Sequence[Finding]) -> str:
+    """How many findings of each rule, the gravest first, where one rule has so many that they hide the others."""
+    levels: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for finding in active:
+        counts[finding.rule] = counts.get(finding.rule, 0) + 1
+        levels[finding.rule] = min(levels.get(finding.rule, len(LEVELS)), LEVELS.index(finding.level))
+    if len(counts) < 2 or max(counts.values()) < MANY:
+        return ""
+    order = sorted(counts, key=lambda rule: (levels[rule], -counts[rule], rule))
+    return "\nby rule: " + ", ".join(f"{counts[rule]} {rule}" for rule in order)
 
 
 def _count(number: int, level: str) -> str:
