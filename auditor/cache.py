@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from auditor import __version__
 from auditor.model.spans import SourceFile
 from auditor.packing import digest
 from auditor.quick import cache_folder
+from auditor.whole_file import whole_file
 
 FORMAT = 1  # raise it when the layout of the file changes
 KEPT_DAYS = 30  # of a tree that was not audited since
@@ -59,22 +59,17 @@ class FactCache:
 
     def save(self) -> None:
         """Write what this run asked, if it asked anything new. A folder that cannot be written costs time only."""
-        same = all(len(self._known.get(name, ())) == len(kept) for name, kept in self._stages.items())
-        if same and not self._changed:
+        if not self._changed and self._digests == self._before:
             return
         folder = os.path.dirname(self.place)
-        draft = None
         try:
             os.makedirs(folder, exist_ok=True)
-            handle, draft = tempfile.mkstemp(dir=folder)
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            with whole_file(self.place, mode=0o600) as stream:
                 # `dumps` runs in C; `dump` does not
                 stream.write(json.dumps([FORMAT, self._made_by, self._digests, self._stages], separators=(",", ":")))
-            os.replace(draft, self.place)
             _prune(folder)
         except OSError:
-            if draft is not None and os.path.exists(draft):
-                os.unlink(draft)
+            return
 
 
 def cache_of(root: str, *settings: object) -> FactCache:

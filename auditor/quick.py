@@ -125,14 +125,11 @@ def remember(needles: Sequence[bytes], code: Mapping[str, Sequence[bytes]]) -> N
         "needles": [needle.decode("latin-1") for needle in needles],
         "code": {language: [needle.decode("latin-1") for needle in words] for language, words in code.items()},
     }
-    folder = cache_folder()
     try:
-        os.makedirs(folder, exist_ok=True)
-        import tempfile
+        os.makedirs(cache_folder(), exist_ok=True)
+        from auditor.whole_file import whole_file
 
-        handle, draft = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with whole_file(_place(), mode=0o600) as stream:
             json.dump(known, stream)
-        os.replace(draft, _place())
     except OSError:
         return
