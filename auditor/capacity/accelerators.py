@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from auditor.model.facts import OR
 from auditor.model.records import dataclass, replace
 
 MIB = 2**20
@@ -22,7 +23,6 @@ _SLICE = re.compile(r"-(?:mig-)?(?:[1-7]g|[1-7]c\.[1-7]g)\.(\d+)gb(?:[-+.]me(?:-
 _SHARED = re.compile(r"-shared$")
 _COUNT = re.compile(r":\d+$")
 _SIZE = re.compile(r"-(\d+)gb?$")
-OR = " or "
 
 
 @dataclass(frozen=True, slots=True)

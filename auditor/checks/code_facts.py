@@ -123,8 +123,7 @@ def _records(
             made = record(tree, states) if tree is not None else None
         except RecursionError:
             reading.too_deep()
-        except Exception as error:  # noqa: BLE001 - a bug of ours in one file never costs the findings of the others
-            reason = f"the index of the code rules failed: {type(error).__name__}: {error}"
-            reading.problems.append(Problem(module.source.path, reason, "internal"))
+        except Exception as error:  # noqa: BLE001 - kept, shown, and the rest goes on
+            reading.broke("the index of the code rules", error)
         found.append((made, tree is not None and tree.rest is None, reading.problems))
     return found

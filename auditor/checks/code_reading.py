@@ -93,6 +93,11 @@ class Reading:
             self._classes[names] = self.classes(class_shape(names).holds)
         return self._classes[names]
 
+    def broke(self, what: str, error: Exception) -> None:
+        """Note a bug of ours in one file, which never costs the findings of the others."""
+        reason = f"{what} failed: {type(error).__name__}: {error}"
+        self.problems.append(Problem(self.module.source.path, reason, "internal"))
+
     def too_deep(self) -> None:
         """Note that the file nests beyond what a check can follow."""
         self.problems.append(Problem(self.module.source.path, TOO_DEEP, "limit"))

@@ -153,9 +153,8 @@ def _judge(
             except RecursionError:
                 reading.too_deep()
                 continue
-            except Exception as error:  # noqa: BLE001 - a bug of ours in one file never costs the findings of the others
-                reason = f"the rule `{part.rule.id}` failed: {type(error).__name__}: {error}"
-                reading.problems.append(Problem(module.source.path, reason, "internal"))
+            except Exception as error:  # noqa: BLE001 - kept, shown, and the rest goes on
+                reading.broke(f"the rule `{part.rule.id}`", error)
                 continue
             if cap is not None:
                 matches = [replace(match, confidence=cap) for match in matches]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from auditor.launch.parse import LaunchContext, after
-from auditor.model.facts import Definition, Fact, Flag, Gpu, Hole, ImageReference, Unresolved
+from auditor.model.facts import OR, Definition, Fact, Flag, Gpu, Hole, ImageReference, Unresolved
 from auditor.model.records import dataclass, replace
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
@@ -297,7 +297,7 @@ def slurm_options(words: Sequence[Word], context: LaunchContext) -> LaunchContex
 
 def _accelerators(features: str) -> str:
     """The node features of a job that have the shape of an accelerator's name, as alternatives."""
-    return " or ".join(dict.fromkeys(word for word in re.findall(r"[\w.-]+", features) if _CARD.fullmatch(word)))
+    return OR.join(dict.fromkeys(word for word in re.findall(r"[\w.-]+", features) if _CARD.fullmatch(word)))
 
 
 def slurm_context(text: Mapped, source: SourceFile, context: LaunchContext) -> LaunchContext:

@@ -104,9 +104,13 @@ class FlagProblem:
     span: Span
 
 
+OR = " or "  # between the alternatives in the type of an accelerator: `H100 or H200`
+
+
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """The accelerators of one launch: `type` as written or as a catalogue name, `count` per node; `None` is unknown."""
+    """The accelerators of one launch: `type` as written or as a catalogue name, alternatives joined by `OR`, `count`
+    per node; `None` is unknown."""
 
     type: str | None
     count: int | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from auditor.model.facts import Gpu
+from auditor.model.facts import OR, Gpu
 from auditor.model.records import dataclass
 from auditor.syntax.yaml_nodes import ListNode, MapNode, ScalarNode, walk
 
@@ -44,7 +44,7 @@ def selected_gpu(node: MapNode) -> Gpu | None:
     for label in labels:
         words = _meant(label)
         if words is not None:
-            kind = f"{words}-MIG-{part}" if re.fullmatch(r"\dg\.\d+gb", part) and " or " not in words else words
+            kind = f"{words}-MIG-{part}" if re.fullmatch(r"\dg\.\d+gb", part) and OR not in words else words
             return Gpu(kind, None, label.values[0].span)
     for label in labels:
         value = label.values[0]
@@ -86,4 +86,4 @@ def _meant(label: _Label) -> str | None:
             return None
         for card in found:
             cards.setdefault(card.name, value.value if len(found) == 1 else card.name)
-    return next(iter(cards.values())) if len(cards) == 1 else " or ".join(cards)
+    return next(iter(cards.values())) if len(cards) == 1 else OR.join(cards)

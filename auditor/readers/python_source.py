@@ -12,7 +12,7 @@ from auditor.errors import ReadError
 from auditor.launch.images import is_watched, parse_reference
 from auditor.launch.parse import LaunchContext, entry_of, mapping_launch
 from auditor.launch.script import command_facts, script_facts
-from auditor.model.facts import Definition, Fact, Gpu, Hole, ImageReference, Unresolved, Value
+from auditor.model.facts import OR, Definition, Fact, Gpu, Hole, ImageReference, Unresolved, Value
 from auditor.model.records import dataclass, field
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.python_nodes import children_of, nodes_below
@@ -324,7 +324,7 @@ def _gpus(call: ast.Call, module: _Module) -> Iterator[Gpu]:
                 parts = [_value(part, module) for part in value.elts]
                 texts = [part.partition(":") for part in parts if isinstance(part, str)]
                 if len(texts) == len(parts):
-                    kinds = " or ".join(dict.fromkeys(text[0] for text in texts))
+                    kinds = OR.join(dict.fromkeys(text[0] for text in texts))
                     counts = {text[2] for text in texts}
                     number = counts.pop() if len(counts) == 1 else ""
                     yield Gpu(kinds, int(number) if number.isdigit() else None, _inner_span(value.elts[0], module))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from auditor.launch.images import family_of, is_reference, parse_reference
-from auditor.model.facts import Definition, Flag, Gpu, Hole, ImageReference, Related, Unresolved, Value
+from auditor.model.facts import OR, Definition, Flag, Gpu, Hole, ImageReference, Related, Unresolved, Value
 from auditor.model.records import dataclass
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.expansion import expression_literal, word_of, word_of_text
@@ -359,7 +359,7 @@ def _named(node: Node | None) -> Gpu | None:
             named = _named(name)
             memory = node.text("memory") or ""
             kind = named.type if named is not None else None
-            if kind and " or " not in kind and re.fullmatch(r"\d+GB", memory):
+            if kind and OR not in kind and re.fullmatch(r"\d+GB", memory):
                 kind = f"{kind}-{memory}"
             return Gpu(
                 kind,
@@ -382,7 +382,7 @@ def _named(node: Node | None) -> Gpu | None:
         sized = re.fullmatch(r"[\d.]+GB(?:\.\.(?:[\d.]+GB)?)?(?::(\d+))?", text)
         return Gpu(None, int(sized.group(1)) if sized and sized.group(1) else None, node.span)
     names, memory, number = found_text.group(1, 2, 3)
-    kind = names.replace(",", " or ") if "," in names else f"{names}-{memory}" if memory else names
+    kind = names.replace(",", OR) if "," in names else f"{names}-{memory}" if memory else names
     return Gpu(kind, int(number) if number else 1, node.span)
 
 
@@ -394,7 +394,7 @@ def _one_of(choices: Sequence[Gpu | None]) -> Gpu | None:
     kinds = list(dict.fromkeys(choice.type for choice in found if choice.type))
     counts = {choice.count for choice in found}
     count = found[0].count if len(counts) == 1 else None
-    return Gpu(" or ".join(kinds) if len(found) == len(choices) and kinds else None, count, found[0].span)
+    return Gpu(OR.join(kinds) if len(found) == len(choices) and kinds else None, count, found[0].span)
 
 
 def combined(known: Gpu | None, gpu: Gpu) -> Gpu:

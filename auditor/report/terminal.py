@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
@@ -164,9 +165,8 @@ def summary(result: ScanResult) -> str:
 def _by_rule(active: Sequence[Finding]) -> str:
     """How many findings of each rule, the gravest first, where one rule has so many that they hide the others."""
     levels: dict[str, int] = {}
-    counts: dict[str, int] = {}
+    counts = Counter(finding.rule for finding in active)
     for finding in active:
-        counts[finding.rule] = counts.get(finding.rule, 0) + 1
         levels[finding.rule] = min(levels.get(finding.rule, len(LEVELS)), LEVELS.index(finding.level))
     if len(counts) < 2 or max(counts.values()) < MANY:
         return ""
