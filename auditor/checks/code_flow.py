@@ -17,6 +17,7 @@ from auditor.syntax.code_tree import FunctionNode, last_name, path_of
 from auditor.syntax.python_nodes import walk
 
 MOST_FACTS = 48  # of one subject; a function that asks more often than that is a table
+_COPIES = frozenset({"list", "tuple", "set", "sorted", "reversed", "deque", "filter", "dict"})
 IDENTITY = frozenset({"id", "rid", "uid", "uuid", "key", "name", "request_id", "job_id", "task_id", "req_id", "index"})
 
 
@@ -44,6 +45,33 @@ class State:
 
     def copy(self) -> State:
         return State(dict(self.facts), dict(self.elements), dict(self.dropped), dict(self.alias))
+
+
+def part_of(value: ast.expr) -> str | None:
+    """The container that a value is a part or a copy of: `running[:] = [r for r in running if ...]` takes nothing in, it
+    leaves some out. `None` for whatever holds anything else."""
+    while isinstance(value, ast.Call) and last_name(value.func) in _COPIES and value.args:
+        value = value.args[-1] if last_name(value.func) == "filter" else value.args[0]
+    if isinstance(value, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+        source, made = value.generators[0], value.value if isinstance(value, ast.DictComp) else value.elt
+        same = len(value.generators) == 1 and isinstance(made, ast.Name) and made.id in _bound(source.target)
+        return part_of(source.iter) if same else None
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
+        return part_of(value.func.value) if value.func.attr in ("items", "values", "copy") else None
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+        return part_of(value.value)
+    return path_of(value)
+
+
+def _added(value: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a list that is put together: `kept + [job]`, `[*kept, job]`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.BitOr)):
+        yield from _added(value.left)
+        yield from _added(value.right)
+    elif isinstance(value, (ast.List, ast.Set, ast.Tuple)):
+        yield from (part.value if isinstance(part, ast.Starred) else part for part in value.elts)
+    else:
+        yield value
 
 
 def _merge(left: dict[str, tuple[Atom, ...]], right: dict[str, tuple[Atom, ...]]) -> dict[str, tuple[Atom, ...]]:
@@ -85,6 +113,7 @@ class Walker:
         self.helpers = helpers
         self.admissions: list[Admission] = []
         self.origins: dict[str, str] = {}
+        self.kept: dict[str, str] = {}  # of a local list: the container that all of it is from, or nothing
         self.companions: dict[str, frozenset[str]] = {}
 
     def run(self, node: FunctionNode) -> list[Admission]:
@@ -378,6 +407,7 @@ class Walker:
         elements = self._element_facts(value, state)
         if elements:
             state.elements[name] = elements
+            self.kept[name] = self._part_of(value) or ""
             return
         if isinstance(value, ast.Call) and last_name(value.func) in ("next", "min", "max", "choice") and value.args:
             for atom in self._element_facts(value.args[0], state):
@@ -398,12 +428,29 @@ class Walker:
             return
         if isinstance(target, ast.Subscript):
             container = path_of(target.value)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-            container = path_of(target)
+            whole = isinstance(target.slice, ast.Slice)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.BitOr)):
+            container, whole = path_of(target), False
+        elif isinstance(target, ast.Attribute) and not isinstance(node, ast.AugAssign):
+            container, whole = path_of(target), True
         else:
             return
-        if container is not None and self.admits.is_container(container.rpartition(".")[2]):
+        if container is None or not self.admits.is_container(container.rpartition(".")[2]):
+            return
+        if not whole:
             self._admit(node, "[]=", container, [value], state)
+            return
+        # The whole content is set: what was in there before is not taken in again.
+        new = [part for part in _added(value) if self._part_of(part) != container]
+        if isinstance(target, ast.Attribute) and new == [value]:
+            # `self.batch = made` may be any object; a list of things shows by what is known of its elements.
+            new = new if self._element_facts(value, state) else []
+        if new:
+            self._admit(node, "[]=", container, new, state)
+
+    def _part_of(self, value: ast.expr) -> str | None:
+        source = part_of(value)
+        return self.kept.get(source, source) if source is not None else None
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
@@ -512,6 +559,8 @@ class Walker:
         atoms = self._relative(subject, state)
         if atoms:
             state.elements[target] = atoms
+            source = self.origins.get(subject.partition(".")[0].partition("[")[0], "")
+            self.kept[target] = source if self.kept.get(target, source) == source else ""
 
     def _admit(self, node: ast.AST, verb: str, target: str, arguments: list[ast.expr], state: State) -> None:
         names = self._names(state)
