@@ -131,6 +131,71 @@ def test_a_name_that_is_served_does_not_tell_the_quantization(tmp_path: Path) ->
     assert [outcome for *_, outcome in got if outcome in ("below", "straddles")] == []
 
 
+def recipe(model: str, flags: str, gpu: str = "h100") -> dict[str, str]:
+    """A recipe of the form that NVIDIA's srt-slurm has: the model's path is what its container mounts."""
+    text = (
+        f"model: {{{model}, container: 'lmsysorg/sglang:v0.5.8-cu130'}}\n"
+        f"resources: {{gpu_type: {gpu}, gpus_per_node: 8}}\n"
+        "backend:\n  sglang_config:\n    prefill:\n      model-path: /model/\n      disaggregation-mode: prefill\n"
+    )
+    return {"recipe.yaml": text + "".join(f"      {flag}\n" for flag in flags.split("; "))}
+
+
+R1_ON_H100 = "served-model-name: deepseek-ai/DeepSeek-R1; tp-size: 16; mem-fraction-static: 0.6; page-size: 1"
+
+
+def test_what_a_recipe_says_of_the_weights_decides(tmp_path: Path) -> None:
+    # recipes/h100/1k1k/stp/h100-fp8-1p1d-max-dep.yaml of NVIDIA/srt-slurm: 16 cards at 0.6, the window of the model
+    stated = recipe("path: dsr1-fp8, precision: fp8", R1_ON_H100)
+    result = scan_tree(lay(stated, tmp_path / "a"), Config())
+    (found,) = [finding for finding in result.active if finding.rule == POOL]
+    assert (found.level, found.outcome, found.properties["context"]) == ("error", "below", 163840)
+    listed = found.properties["assumptions"]
+    assert isinstance(listed, list)
+    assert listed[:2] == [
+        "the model is read from `--served-model-name deepseek-ai/DeepSeek-R1`",
+        "the weights are read from `precision: fp8` beside the launch",
+    ]
+    assert [related.span.start.line for related in found.related if "weights are said" in related.message] == [1]
+    # the same without the word: the 4-bit checkpoint behind the same name holds the window
+    unsaid = recipe("path: dsr1", R1_ON_H100)
+    assert told(tmp_path / "b", unsaid, POOL) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "flags"),
+    [
+        ("path: dsr1, precision: fp4", R1_ON_H100),
+        ("path: dsr1", R1_ON_H100 + "; quantization: modelopt_fp4"),
+        ("path: 'hf:nvidia/DeepSeek-R1-0528-NVFP4'", R1_ON_H100),
+    ],
+)
+def test_four_bits_leave_room_where_eight_do_not(tmp_path: Path, model: str, flags: str) -> None:
+    found = [outcome for *_, outcome in told(tmp_path, recipe(model, flags), POOL)]
+    assert "below" not in found
+
+
+def test_a_word_that_contradicts_the_name_leaves_both(tmp_path: Path) -> None:
+    from auditor.capacity.launch import model_named
+
+    def widths(model: str, flags: str = "tp-size: 8") -> list[str]:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        (launch,) = scan_tree(lay(recipe(model, flags), folder), Config()).facts.launches
+        return [shape.quantization for shape in model_named(launch).shapes]
+
+    tmp_path.mkdir(exist_ok=True)
+    assert widths("path: nvidia/DeepSeek-R1-0528-NVFP4, precision: fp8") == ["nvfp4", "fp8"]
+    assert widths("path: DeepSeek-R1-0528, precision: fp4") == ["nvfp4", "mxfp4"]
+    assert widths("path: DeepSeek-R1-0528, precision: fp8") == ["fp8"]
+    assert widths("path: Qwen/Qwen3-32B, precision: fp16") == ["bf16"]
+    # its experts are of 4 bits as published: the checkpoint itself is meant, by either word
+    assert (
+        widths("path: deepseek-v4-pro, precision: mxfp4") == widths("path: deepseek-v4-pro, precision: fp8") == ["fp8"]
+    )
+    assert widths("path: dsr1", "served-model-name: deepseek-ai/DeepSeek-R1") == ["fp8", "nvfp4", "int4"]
+    assert widths("path: dsr1", "served-model-name: deepseek-ai/DeepSeek-R1; quantization: fp8") == ["fp8"]
+
+
 def test_the_accelerator_is_asked_for_only_where_it_is_missing(tmp_path: Path) -> None:
     flags = "--tp 8 --context-length 262144"
     asks = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from auditor.capacity.accelerators import Gpu
-from auditor.capacity.catalog import find_model, requantized
+from auditor.capacity.catalog import find_model, quantization_word, requantized
 from auditor.capacity.shapes import ModelShape
 from auditor.capacity.spec import LaunchSpec, version_of
 from auditor.model.facts import EngineLaunch, Unresolved
@@ -81,26 +81,78 @@ NOT_MODELLED = (
 """Options that spread or replace the KV pool in ways that the estimate does not know."""
 
 
+PRECISIONS: Mapping[str, tuple[str, ...]] = {
+    "fp8": ("fp8",), "fp8_e4m3": ("fp8",), "int8": ("fp8",), "w8a8": ("fp8",), "mxfp8": ("fp8",),
+    "fp4": ("nvfp4", "mxfp4"), "nvfp4": ("nvfp4",), "mxfp4": ("mxfp4",), "int4": ("int4",), "w4a16": ("int4",),
+    "awq": ("int4",), "gptq": ("int4",), "w4afp8": ("w4afp8",),
+    "bf16": ("bf16",), "bfloat16": ("bf16",), "fp16": ("bf16",), "float16": ("bf16",), "half": ("bf16",),
+}  # fmt: skip
+"""Words that documents have for the weights of a model -> ours; `fp4` is either of the two 4-bit floats."""
+FOUR_BITS = frozenset({"nvfp4", "mxfp4", "int4", "w4afp8"})
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What the model of a launch can be, the likeliest first, and where that was read when it was not the path."""
+
+    shapes: tuple[ModelShape, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 def shape_named(launch: EngineLaunch) -> ModelShape | None:
     """The architecture of a launch's model: by its path or id, else by the name that it is served under."""
-    shapes = shapes_named(launch)
+    shapes = model_named(launch).shapes
     return shapes[0] if shapes else None
 
 
-def shapes_named(launch: EngineLaunch) -> tuple[ModelShape, ...]:
-    """What the model of a launch can be: the catalogue's entry for its id or path. The name that it is served under
-    tells the architecture only, so every common quantization of it stands beside it."""
-    if isinstance(launch.model, str) and launch.model:
-        found = find_model(launch.model)
-        if found is not None:
-            return (found.shape,)
+def model_named(launch: EngineLaunch) -> Named:
+    """The catalogue's entry for the id or path of a launch's model, else for the name that it is served under; that one
+    tells the architecture only, so every common quantization of it stands beside it. What `--quantization` or the
+    document around the launch says of the weights decides between them."""
     served = launch.flags.get("served-model-name")
-    found = find_model(served.value) if served is not None and isinstance(served.value, str) else None
+    name = launch.model if isinstance(launch.model, str) else ""
+    found = find_model(name) if name else None
+    notes: tuple[str, ...] = ()
+    alias = found is None
+    if found is None and served is not None and isinstance(served.value, str):
+        name = served.value
+        found = find_model(name)
+        notes = (f"the model is read from `--served-model-name {name}`",)
     if found is None:
-        return ()
-    words = ("fp8", "nvfp4", "int4") if found.shape.quantization == "bf16" else ("nvfp4", "int4")
-    others = tuple(requantized(found.shape, word) for word in words if word != found.shape.quantization)
-    return (found.shape, *others)
+        return Named()
+    shape = found.shape
+    said, where = _weights_said(launch, alias=alias)
+    if said:
+        if _agrees(shape, said):
+            return Named((shape,), (*notes, where))
+        others = tuple(requantized(shape, word) for word in said)
+        both = quantization_word(name.rpartition("/")[2]) is not None  # the name says otherwise
+        return Named((shape, *others) if both else others, (*notes, where))
+    if not alias:
+        return Named((shape,))
+    words = ("fp8", "nvfp4", "int4") if shape.quantization == "bf16" else ("nvfp4", "int4")
+    others = tuple(requantized(shape, word) for word in words if word != shape.quantization)
+    return Named((shape, *others), notes)
+
+
+def _weights_said(launch: EngineLaunch, *, alias: bool) -> tuple[tuple[str, ...], str]:
+    """The quantizations that something beside the name states, and where. The flag counts where the name is an alias:
+    the engine refuses a checkpoint of another type, and a 16-bit one becomes what the flag says."""
+    flag, stated = launch.flags.get("quantization"), launch.precision
+    if alias and flag is not None and isinstance(flag.value, str) and QUANTIZATIONS.get(flag.value):
+        return (QUANTIZATIONS[flag.value],), f"the weights are read from `--quantization {flag.value}`"
+    if stated is not None and isinstance(stated.value, str):
+        words = PRECISIONS.get(stated.value.lower(), ())
+        return words, f"the weights are read from `{stated.name}: {stated.value}` beside the launch"
+    return (), ""
+
+
+def _agrees(shape: ModelShape, said: tuple[str, ...]) -> bool:
+    """Whether the catalogued checkpoint itself is what is said: of that type, or with experts of that width."""
+    if shape.quantization in said:
+        return True
+    # bytes a parameter: of the 4-bit formats with their scales all have less than 0.6
+    return shape.expert_bytes is not None and shape.expert_bytes[0] < 0.6 and not FOUR_BITS.isdisjoint(said)
 
 
 def known_of(launch: EngineLaunch, shape: ModelShape, version: str | None) -> Known:
@@ -122,7 +174,7 @@ def known_of(launch: EngineLaunch, shape: ModelShape, version: str | None) -> Kn
     word = given.get("quantization")
     if word is not None:
         # a checkpoint that is quantized already: the flag only names the kernel
-        own = shape.quantization in ("nvfp4", "mxfp4", "int4", "w4afp8")
+        own = shape.quantization in FOUR_BITS
         given["quantization"] = None if own else QUANTIZATIONS.get(word) or None
     for name in NOT_MODELLED:
         flag = launch.flags.get(name)

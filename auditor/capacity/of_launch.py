@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from auditor.capacity.accelerators import Gpu, gpus_named
-from auditor.capacity.catalog import find_model
-from auditor.capacity.launch import known_of
+from auditor.capacity.launch import known_of, model_named
 from auditor.capacity.pool import PoolEstimate, Word, estimate_pool, verdict
 from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.capacity.spec import version_of
@@ -67,22 +66,23 @@ def engine_version(launch: EngineLaunch, facts: FactSet) -> str | None:
 
 
 def _shape(launch: EngineLaunch, models: Sequence[ModelConfig], missing: list[str]) -> ModelShape | None:
-    if launch.model is None or isinstance(launch.model, Unresolved):
-        name = f": `{launch.model.text}` is not set in the tree" if launch.model is not None else ""
-        missing.append(f"the model{name}")
-        return None
-    name = str(launch.model)
+    name = launch.model if isinstance(launch.model, str) else ""
     folder = name.strip("./").rstrip("/")
     for model in models:
         if folder and (model.model == name or model.span.path.rpartition("/")[0].endswith(folder)):
             shape = shape_of(model.values)
             if shape is not None:
                 return shape
-    found = find_model(name)
-    if found is None:
-        missing.append(f"the architecture of `{name}`: not in the catalogue")
-        return None
-    return found.shape
+    shapes = model_named(launch).shapes
+    if len(shapes) == 1:
+        return shapes[0]
+    if shapes:
+        missing.append("which quantization the weights have: the model is known by the name that it is served under")
+    elif isinstance(launch.model, Unresolved):
+        missing.append(f"the model: `{launch.model.text}` is not set in the tree")
+    else:
+        missing.append(f"the architecture of `{name}`: not in the catalogue" if name else "the model")
+    return None
 
 
 def _gpu(launch: EngineLaunch, missing: list[str]) -> Gpu | None:

@@ -9,7 +9,7 @@ from auditor.checks.base import Above, Check, Match
 from auditor.checks.launches import SERVING, number, span_of, version_of
 from auditor.model.facts import EngineLaunch, FactSet, Related, Unresolved
 from auditor.model.findings import JsonValue, Level
-from auditor.model.records import dataclass
+from auditor.model.records import dataclass, replace
 
 if TYPE_CHECKING:
     from auditor.capacity.accelerators import Gpu
@@ -83,13 +83,16 @@ def _own(launch: EngineLaunch) -> int | None:
 def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | None:
     """The verdict of the estimate. Without a known accelerator only what holds on all of them is said for certain."""
     from auditor.capacity.accelerators import gpus, gpus_named
-    from auditor.capacity.launch import known_of, shapes_named
+    from auditor.capacity.launch import known_of, model_named
     from auditor.capacity.spec import version_of as numbers_of
 
     flag = launch.flags.get("context-length")
     if flag is not None and number(flag) is None:
         return None  # the window itself is a variable: there is nothing to compare
-    shapes = _from_tree(launch, facts) or shapes_named(launch)
+    shapes, notes = _from_tree(launch, facts), tuple[str, ...]()
+    if not shapes:
+        named = model_named(launch)
+        shapes, notes = named.shapes, named.notes
     version = version_of(launch, facts)
     context = number(flag) or (shapes[0].context_at(numbers_of(version)) if shapes else None)
     if context is None:
@@ -110,7 +113,19 @@ def estimated(launch: EngineLaunch, facts: FactSet, params: Params) -> Match | N
         return _unknown(launch, context, missing)
     asked = launch.gpu.type if launch.gpu is not None else None
     cards = gpus_named(asked) if asked else ()
-    return _judged(launch, known, cards or tuple(gpus().values()), context, params)
+    match = _judged(launch, known, cards or tuple(gpus().values()), context, params)
+    return _noted(match, launch, notes) if match is not None else None
+
+
+def _noted(match: Match, launch: EngineLaunch, notes: tuple[str, ...]) -> Match:
+    """The match with where model and weights were read among its assumptions, and the place of what was said."""
+    listed = match.properties.get("assumptions")
+    if not notes or not isinstance(listed, list):
+        return match
+    said = launch.precision
+    place = (Related(said.span, "what the weights are said to be"),) if said is not None else ()
+    properties = {**match.properties, "assumptions": [*notes, *listed]}
+    return replace(match, properties=properties, related=(*match.related, *place))
 
 
 def _from_tree(launch: EngineLaunch, facts: FactSet) -> tuple[ModelShape, ...]:

@@ -27,8 +27,8 @@ from auditor.syntax.words import Word
 @dataclass(frozen=True, slots=True)
 class LaunchContext:
     """What stands around a command and belongs to its launch: `scope` in words, `env` set by the same file, `gpu` and
-    `nodes` asked for, the `image` that it runs in, the `deployment` that joins roles, `probes`, and `variables` that
-    `$NAME` may mean (build arguments, container environment)."""
+    `nodes` asked for, the `image` that it runs in, the `deployment` that joins roles, `probes`, `variables` that
+    `$NAME` may mean (build arguments, container environment), and the `precision` said of the model's weights."""
 
     scope: str = ""
     env: Mapping[str, Flag] = field(default_factory=dict)
@@ -38,6 +38,7 @@ class LaunchContext:
     deployment: str = ""
     probes: tuple[Related, ...] = ()
     variables: Mapping[str, Definition] = field(default_factory=dict)
+    precision: Flag | None = None
 
 
 SECRETS = frozenset({"api-key", "admin-api-key", "ssl-keyfile-password"})
@@ -187,6 +188,7 @@ def assemble(
         deployment=context.deployment,
         image=context.image,
         probes=context.probes,
+        precision=context.precision,
     )
 
 

@@ -123,7 +123,8 @@ Role = Literal["prefill", "decode", "unified", "unknown"]
 @dataclass(frozen=True, slots=True)
 class EngineLaunch:
     """One start of the engine. `flags` are keyed by canonical long name without dashes, the last one written wins;
-    `env` holds the environment that the same file sets for it; `nodes` the number of machines where the file says."""
+    `env` holds the environment that the same file sets for it; `nodes` the number of machines where the file says;
+    `precision` what the document says of the model's weights beside the launch (`fp8`, `fp4`), under its own key."""
 
     entrypoint: str
     model: Value | None
@@ -139,6 +140,7 @@ class EngineLaunch:
     image: Value | None = None
     probes: tuple[Related, ...] = ()
     related: tuple[Related, ...] = ()
+    precision: Flag | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,10 @@ def options_of(node: MapNode, known: frozenset[str] = frozenset()) -> list[Optio
 
 
 def recipe_launches(
-    node: MapNode, base: MapNode | None, context: LaunchContext, dialect: Dialect
+    node: MapNode, base: MapNode | None, context: LaunchContext, dialect: Dialect, model: Value | None = None
 ) -> Iterator[EngineLaunch]:
-    """`sglang_config: {prefill: {...}, decode: {...}}` of srt-slurm; `base` is the backend that a variant changes."""
+    """`sglang_config: {prefill: {...}, decode: {...}}` of srt-slurm; `base` is the backend that a variant changes,
+    `model` what the recipe mounts: srt-slurm drops the options' own `model-path` (`backends/sglang.py`)."""
     config = node.map("sglang_config")
     for entry in config.entries if config is not None else ():
         if not isinstance(entry.value, MapNode):
@@ -79,7 +80,8 @@ def recipe_launches(
                     add_setting(env, setting.key.value, setting.value, dialect, {})
         role: Role | None = "prefill" if name == "prefill" else "decode" if name == "decode" else None
         inner = replace(context, env=env, scope=f"{context.scope}/{name}")
-        yield mapping_launch(options, node.source, cover(node.source, entry.key, entry.value), inner, role=role)
+        launch = mapping_launch(options, node.source, cover(node.source, entry.key, entry.value), inner, role=role)
+        yield launch if model is None else replace(launch, model=model)
 
 
 def option_launch(entry: Entry, context: LaunchContext) -> EngineLaunch | None:

@@ -9,9 +9,10 @@ from auditor.errors import ReadError
 from auditor.launch.images import family_of
 from auditor.launch.parse import LaunchContext, launch_of
 from auditor.launch.script import command_facts, script_facts
-from auditor.model.facts import Definition, EngineLaunch, Fact
+from auditor.model.facts import Definition, EngineLaunch, Fact, Value
 from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile
+from auditor.readers.model_words import model_words
 from auditor.readers.node_labels import selected_gpu
 from auditor.readers.option_maps import option_launch, recipe_launches, with_siblings, worker_launch
 from auditor.readers.yaml_kinds import Kind
@@ -76,13 +77,15 @@ _ROLE_WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What stands above a node: the launch context, what the kind of document means, and where it is named."""
+    """What stands above a node: the launch context, what the kind of document means, where it is named, and the model
+    that a recipe mounts for its launches."""
 
     context: LaunchContext
     kind: Kind
     dialect: Dialect = SHELL
     names: tuple[str, ...] = ()
     variant: bool = False
+    model: Value | None = None
 
     @property
     def scope(self) -> str:
@@ -195,9 +198,16 @@ class Reading:
             stated = node.get(*path)
             if isinstance(stated, ScalarNode) and not stated.is_null:
                 context = replace(context, image=word_of(stated, around.dialect, context.variables).value)
-        if re.match(r"(?:zip_)?override\w*\Z", key) and self.base is not None:
+        variant = re.match(r"(?:zip_)?override\w*\Z", key) is not None and self.base is not None
+        if variant:
             context = self.varied(context, key)
             around = replace(around, variant=True)
+        for said in (self.base, node) if variant and self.base is not None else (node,):
+            words = model_words(said, around.dialect)
+            if words.path is not None:
+                around = replace(around, model=words.path)
+            if words.precision is not None:
+                context = replace(context, precision=words.precision)
         nodes = nodes_of(node)
         if nodes is not None:
             context = replace(context, nodes=nodes)
@@ -326,7 +336,7 @@ class Reading:
         if config is not None and id(config) not in self.used:
             self.used.add(id(config))
             base = self.base.map("backend") if around.variant and self.base is not None else None
-            yield from recipe_launches(node, base, context, around.dialect)
+            yield from recipe_launches(node, base, context, around.dialect, around.model)
         for entry in node.own:
             launch = option_launch(entry, context)
             if launch is not None:

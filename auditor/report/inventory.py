@@ -73,6 +73,7 @@ def _launch(fact: EngineLaunch) -> dict[str, JsonValue]:
         "flags": _flags(fact),
         "env": {name: value_json(flag.value) for name, flag in sorted(fact.env.items())},
         "gpu": gpu,
+        **({"precision": value_json(fact.precision.value)} if fact.precision is not None else {}),
         "nodes": fact.nodes,
         "scope": fact.scope,
         "problems": [{"spelling": problem.spelling, "reason": problem.reason} for problem in fact.problems],
