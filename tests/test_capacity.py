@@ -102,6 +102,8 @@ def test_more_memory_or_a_higher_fraction_never_shrinks_the_pool(
         bigger = estimate_pool(replace(spec, memory=(memory + more) * GIB))
         higher = estimate_pool(replace(spec, fraction=min(0.99, fraction + 0.03)))
         for other in (bigger, higher):
+            if (other.hosted is None) != (estimate.hosted is None):
+                continue  # with the experts on the host it is another arrangement
             assert other.tokens.low >= estimate.tokens.low
             assert other.tokens.expected >= estimate.tokens.expected
             assert other.tokens.high >= estimate.tokens.high

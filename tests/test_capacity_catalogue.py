@@ -292,3 +292,44 @@ def test_gemma_3_had_another_window_before_0_5_11() -> None:
     found = shape("google/gemma-3-27b-it")
     assert [found.context_at(version) for version in (None, (0, 5, 9), (0, 5, 11))] == [131_072, 1_048_576, 131_072]
     assert shape("Qwen/Qwen3-8B").context_at((0, 5, 9)) == 40_960
+
+
+@pytest.mark.parametrize(
+    ("given", "least", "most"),
+    [
+        # FlashML-org/FreeToken#409 and #257: 9.9 GiB beside the experts (text alone; the tower is 0.8), 63.3 of experts
+        ({"gpu_experts": 0}, 9.9, 10.9),
+        ({"gpu_experts": 512}, 9.9 + 63.0, 10.9 + 63.3 * 1.06),
+        ({"gpu_experts": 0, "table": "accelerator"}, 9.9 + 47.6, 10.9 + 47.7 * 1.06),
+        ({"gpu_experts": 0, "quantization": None, "table": "accelerator"}, 9.9 + 95.2, 10.9 + 95.4 * 1.05),
+    ],
+)
+def test_n_gram_tables_and_experts_are_where_the_launch_keeps_them(
+    given: dict[str, object], least: float, most: float
+) -> None:
+    spec = LaunchSpec(shape("Qwen/Qwen3.8-Flash-Next"), memory=192 * GIB, quantization="nvfp4", version=(0, 5, 23))
+    weights = weights_per_gpu(replace(spec, **given))  # type: ignore[arg-type]
+    assert weights is not None
+    assert least <= weights.expected / GIB <= most
+
+
+def test_an_n_gram_table_is_on_the_host_by_default_where_that_is_other_memory() -> None:
+    spec = LaunchSpec(shape("Qwen/Qwen3.8-Flash-Next"), memory=120 * GIB, tp=2, version=(0, 5, 23))
+    bare = weights_per_gpu(replace(spec, table="host"))
+    assert bare is not None
+    assert weights_per_gpu(spec) == bare
+    shared, unknown = weights_per_gpu(replace(spec, unified=True)), weights_per_gpu(replace(spec, version=None))
+    table = 51.2e9  # half of the rows at two bytes
+    assert shared is not None
+    assert unknown is not None
+    assert shared.expected - bare.expected == pytest.approx(table, rel=0.02)
+    assert (unknown.expected, unknown.high - bare.high) == (bare.expected, pytest.approx(table, rel=0.05))
+    assert weights_per_gpu(replace(spec, unified=True, table="disk")) == bare
+
+
+def test_what_stands_whole_on_every_rank_is_not_split() -> None:
+    # 0.64 billion parameters of the residual mixers and the routers of 48 layers (layers/hyperconnection.py: nn.Linear)
+    found = shape("Qwen/Qwen3.8-Flash-Next").parameters
+    assert found.replicated == pytest.approx(97 * 2560 * 4 * (640 + 4) + 5 * 2560**2 + 48 * 2560 * 512)
+    assert found.total == pytest.approx(176.9e9 - 51.2e9, rel=0.01)
+    assert shape("Qwen/Qwen3.8-Flash-Next").table_elements == 51.2e9

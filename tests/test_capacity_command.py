@@ -224,3 +224,23 @@ def test_ranks_that_do_not_divide_are_refused_as_the_engine_does(
 def test_a_model_path_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["capacity", "--model", f"{tmp_path}/gone", "--gpu", "H200"]) == 2
     assert f"`{tmp_path}/gone` does not exist" in capsys.readouterr().err
+
+
+def test_experts_that_do_not_fit_are_taken_to_stay_on_the_host(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = (
+        "--model",
+        "Qwen/Qwen3.8-Flash-Next-NVFP4",
+        "--gpu-memory-gib",
+        "15.9",
+        "--mem-fraction-static",
+        "0.85",
+    )
+    document = answer(capsys, *arguments)
+    assert document["verdict"] == "below"
+    assert document["pool_tokens"]["low"] == 0
+    assert document["breakdown"]["all_weights_bytes_per_gpu"]["expected"] > 70 * 2**30
+    assert any("unless the host keeps the experts" in line for line in document["assumptions"])
+    told = answer(capsys, *arguments, "--kt-num-gpu-experts", "0")
+    assert told["pool_tokens"]["expected"] == document["pool_tokens"]["expected"]
+    assert "all_weights_bytes_per_gpu" not in told["breakdown"]
+    assert "with them, and they do not fit" in shown(capsys, *arguments)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from auditor.capacity.of_launch import LaunchPool, pool_of
 from auditor.scan import ScanRequest, chosen_rules, gather
 from tests.trees import ROOT, lay
@@ -50,3 +52,18 @@ def test_a_draft_model_of_the_files_is_in_the_estimate(tmp_path: Path) -> None:
     assert both is not None
     assert both.cell.low - alone.cell.low == 16 * 4 * 2 * 64 * 2
     assert both.tokens.expected < alone.tokens.expected
+
+
+def test_experts_and_tables_that_the_host_keeps_take_no_room(tmp_path: Path) -> None:
+    script = "#SBATCH --gres=gpu:h100:1\nsglang serve Qwen/Qwen3-30B-A3B --tp 1"
+    files = {"a.slurm": script, "b.slurm": f"{script} --kt-weight-path /w --kt-num-gpu-experts 32"}
+    table = "#SBATCH --gres=gpu:h200:2\nsglang serve RadixArk/Qwen3.8-Flash-Next-NVFP4 --tp 2"
+    files |= {"c.slurm": table, "d.slurm": f"{table} --no-ple-offload-embedding"}
+    found = pools(lay({name: f"{text}\n" for name, text in files.items()}, tmp_path))
+    whole, hosted, without, with_table = (found[f"{name}.slurm"].estimate for name in "abcd")
+    assert whole is not None
+    assert hosted is not None
+    assert whole.weights.expected - hosted.weights.expected == pytest.approx(96 / 128 * 2 * 29.0e9, rel=0.02)
+    assert without is not None
+    assert with_table is not None
+    assert with_table.weights.expected - without.weights.expected == pytest.approx(25.6e9, rel=0.03)

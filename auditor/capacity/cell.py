@@ -85,7 +85,9 @@ def _of_target(spec: LaunchSpec) -> Interval:
             max(1, shape.swa_kv_heads // ranks) * 2 * shape.swa_head_dim * stage_layers(shape.swa_layers, spec.pp)
         )
         cell = cell + window * _window_share(spec)
-    if shape.index_elements:
+    if shape.index_elements and shape.linear_layers:
+        cell = cell + 2.0 * shape.index_elements / spec.pp  # keys of blocks, whole on each rank, in 16 bits by default
+    elif shape.index_elements:
         # indices of block-sparse attention, in the model's type or in fp8 where its kernels take that; quantized
         # checkpoints have a layout of about a quarter in 0.5.23 (`_compute_cell_size`, `minimax_m3_nvfp4_pool.py`)
         least = 1.0 if element.low < 2 else 2.0

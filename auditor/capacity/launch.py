@@ -25,6 +25,7 @@ INTEGERS: Mapping[str, str] = {
     "cuda-graph-max-bs-decode": "cuda_graph_max_bs",
     "page-size": "page_size",
     "dcp-size": "dcp",
+    "kt-num-gpu-experts": "gpu_experts",
 }
 FLOATS: Mapping[str, str] = {
     "mem-fraction-static": "fraction",
@@ -184,6 +185,9 @@ def known_of(launch: EngineLaunch, shape: ModelShape, version: str | None) -> Kn
     if fraction is not None and not 0 < fraction < 1:
         del given["fraction"]
         unset.append("mem-fraction-static")
+    if any(name in launch.flags for name in ("kt-weight-path", "kt-method", "kt-amx-weight-path", "kt-cpuinfer")):
+        given.setdefault("gpu_experts", 0)  # ktransformers: the host computes all experts that no flag keeps back
+    given["table"] = _table(launch)
     drafted = launch.flags.get("speculative-draft-model-path")
     found = find_model(drafted.value) if drafted is not None and isinstance(drafted.value, str) else None
     backend = launch.flags.get("moe-a2a-backend")
@@ -199,3 +203,13 @@ def known_of(launch: EngineLaunch, shape: ModelShape, version: str | None) -> Kn
         },
         tuple(unset),
     )
+
+
+def _table(launch: EngineLaunch) -> str | None:
+    """Where the n-gram table of a model is told to be; a file is read in place of a copy in memory."""
+    if "no-ple-offload-embedding" in launch.flags:
+        return "accelerator"
+    backend = launch.flags.get("ple-offload-backend")
+    if backend is not None and backend.value == "file":
+        return "disk"
+    return "host" if "ple-offload-embedding" in launch.flags else None

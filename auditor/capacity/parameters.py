@@ -11,7 +11,8 @@ from auditor.model.records import dataclass
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """Parameters by part, in single weights. `experts` are the routed experts, `attention` all attention projections,
-    `state` linear-attention or mamba layers, `dense` the other layers, `vision` the towers, `draft` MTP layers."""
+    `state` linear-attention or mamba layers, `dense` the other layers, `vision` the towers, `draft` MTP layers,
+    `replicated` what stands whole and in 16 bits on every rank."""
 
     embedding: float = 0.0
     attention: float = 0.0
@@ -20,11 +21,13 @@ class Parameters:
     state: float = 0.0
     vision: float = 0.0
     draft: float = 0.0
+    replicated: float = 0.0
 
     @property
     def total(self) -> float:
         """Without the draft layers, which are loaded only for speculative decoding."""
-        return self.embedding + self.attention + self.experts + self.dense + self.state + self.vision
+        split = self.embedding + self.attention + self.experts + self.dense + self.state + self.vision
+        return split + self.replicated
 
 
 def count(
@@ -66,9 +69,10 @@ def count(
         attention += heads * head_dim * o_lora + number("o_groups", default=1) * o_lora * hidden
     else:
         # Qwen3-Next and what follows it project an output gate with the queries
-        gated = str(text.get("model_type") or "").startswith(("qwen3_next", "qwen3_5"))
+        gated = str(text.get("model_type") or "").startswith(("qwen3_next", "qwen3_5", "qwen4_exp"))
         queries = 3 if text.get("attn_output_gate", gated) else 2
         attention = hidden * head_dim * (queries * heads + 2 * kv_heads)
+        attention += hidden * number("indexer_head_dim") * (number("indexer_n_heads") + number("indexer_kv_heads"))
     state = 0.0
     values = number("linear_num_value_heads")
     if linear and values:
@@ -81,7 +85,7 @@ def count(
             or 2 * hidden
         )
         state = 3 * hidden * inner
-    experts_count = number("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
+    experts_count = expert_count(text)
     width = number("moe_intermediate_size", "expert_hidden_dim", "intermediate_size")
     factor = 2 if str(text.get("mlp_hidden_act") or text.get("hidden_act")) == "relu2" else 3
     first_dense = number("first_k_dense_replace", "moe_layer_start_index") if experts_count else layers
@@ -94,7 +98,13 @@ def count(
     shared_width = number("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size") or shared * width
     dense_width = number("intermediate_size_mlp", "dense_intermediate_size", "intermediate_size", "ffn_hidden_size")
     dense = float(dense_layers * factor * hidden * dense_width)
-    dense += moe_layers * (factor * hidden * shared_width + hidden * experts_count + 2 * hidden * latent)
+    dense += moe_layers * (factor * hidden * shared_width + 2 * hidden * latent)
+    replicated = float(moe_layers * hidden * experts_count)  # routers
+    streams, rank = number("hc_count"), number("hc_lowrank")
+    if streams and rank:
+        # residual streams: mixers before attention, before the MLP and behind the last layer (models/qwen4_exp.py)
+        replicated += (2 * layers + 1) * hidden * streams * (2 * rank + streams)
+        replicated += table_layers(text) * hidden * hidden * (streams + 1)  # keys and values of looked-up n-grams
     tower = 0.0
     if vision:
         tower = float(vision[0] * 12 * vision[1] * vision[1])
@@ -110,6 +120,7 @@ def count(
         float(linear * state),
         tower,
         float(draft),
+        replicated,
     )
 
 
@@ -124,6 +135,25 @@ def layer_pattern(text: Mapping[str, Any]) -> str | None:
     if isinstance(kinds, list) and {"moe", "mlp"} & {kind for kind in kinds if isinstance(kind, str)}:
         return "".join(letters.get(kind, "?") if isinstance(kind, str) else "?" for kind in kinds)
     return None
+
+
+def table_layers(text: Mapping[str, Any]) -> int:
+    """Layers that look up n-grams of tokens in a table of their own (`ple_layer_ids`)."""
+    layers = text.get("ple_layer_ids")
+    return len(layers) if isinstance(layers, list) else 0
+
+
+def table_elements(text: Mapping[str, Any]) -> float:
+    """Elements of all n-gram tables: about `ngram_vocab_size_base` rows for each head of each order, whose widths sum
+    up to `ple_embed_dim` (`models/qwen4_exp.py:_build_head_vocab_and_offsets`)."""
+    rows, width = text.get("ngram_vocab_size_base"), text.get("ple_embed_dim")
+    return float(table_layers(text) * rows * width) if isinstance(rows, int) and isinstance(width, int) else 0.0
+
+
+def expert_count(text: Mapping[str, Any]) -> int:
+    """Routed experts of one layer; 0 where there are none or the configuration does not say."""
+    names = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
+    return next((int(text[name]) for name in names if isinstance(text.get(name), (int, float))), 0)
 
 
 def _moe_layers(text: Mapping[str, Any], layers: int, first_dense: int) -> int:

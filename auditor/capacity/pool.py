@@ -15,7 +15,7 @@ from auditor.capacity.fraction import static_fraction, workspace
 from auditor.capacity.interval import Interval, hull
 from auditor.capacity.spec import LaunchSpec
 from auditor.capacity.weights import weights_per_gpu
-from auditor.model.records import dataclass
+from auditor.model.records import dataclass, replace
 
 GIB = 2**30
 ADMISSION_MARGIN = 7  # managers/tp_worker.py and utils.py: the longest accepted prompt is min(context, pool) - 7
@@ -27,7 +27,8 @@ Word = Literal["covers", "low-headroom", "straddles", "below", "unknown"]
 @dataclass(frozen=True, slots=True)
 class PoolEstimate:
     """Tokens of the pool (per data-parallel rank), and the numbers that they come from, in bytes. `refused` says why
-    no engine starts with these options, whatever the memory holds."""
+    no engine starts with these options, whatever the memory holds; `hosted` is what all weights would take where they
+    do not fit and the experts are taken to stay on the host."""
 
     tokens: Interval
     free: Interval
@@ -39,6 +40,7 @@ class PoolEstimate:
     assumptions: tuple[str, ...]
     capped: bool = False
     refused: str | None = None
+    hosted: Interval | None = None
 
 
 def free_before_load(spec: LaunchSpec) -> Interval:
@@ -72,6 +74,11 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
     """The pool of one data-parallel rank. Never raises; a launch whose weights do not fit has a pool of 0."""
     free = free_before_load(spec)
     loaded = weights_per_gpu(spec)
+    whole = _without_experts(spec, loaded, free)
+    if whole is not None:
+        hosted, loaded = loaded, whole
+    else:
+        hosted = None
     weights = loaded if loaded is not None else Interval(0.0, free.expected * 0.5, free.high)
     fraction, source = static_fraction(spec, weights.low / free.high)
     cell = cell_bytes(spec)
@@ -83,7 +90,8 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
         fraction = hull(fraction, HIGHEST, expected=middle)
         source = f"{source}, or given elsewhere: the weights may leave nothing under it"
     budget = free * fraction - weights
-    assumptions = (*_assumptions(spec), *_refusals(spec, weights.low > HIGHEST * free.high))
+    full = hosted is not None or weights.low > HIGHEST * free.high
+    assumptions = (*_assumptions(spec), *_refusals(spec, full, hosted is not None))
     if loaded is None:
         assumptions = (*assumptions, "neither parameters nor published size known: the upper bound is all that holds")
     if spec.shape.vision_size is not None and (spec.version is None or spec.version >= (0, 5, 19)):
@@ -94,12 +102,27 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
         budget = _after_states(spec, budget)
     raw = budget / cell
     page = spec.page_size or 1
+    if hosted is not None:
+        raw = Interval(0.0, raw.expected, raw.high)  # some experts may be on the accelerators
     tokens = Interval(*(math.floor(value / page) * page for value in (raw.low, raw.expected, raw.high)))
     tokens = Interval(*(value * max(1, spec.dcp) for value in (tokens.low, tokens.expected, tokens.high)))
     capped = spec.max_total_tokens is not None and tokens.high >= spec.max_total_tokens
     if spec.max_total_tokens is not None:
         tokens = tokens.at_most(spec.max_total_tokens // page * page)
-    return PoolEstimate(tokens, free, fraction, source, weights, cell, budget, assumptions, capped, _refused(spec))
+    return PoolEstimate(
+        tokens, free, fraction, source, weights, cell, budget, assumptions, capped, _refused(spec), hosted
+    )
+
+
+def _without_experts(spec: LaunchSpec, loaded: Interval | None, free: Interval) -> Interval | None:
+    """The weights without the experts, where those keep all from fitting: such a model starts only with its experts on
+    the host (`--kt-weight-path`), which is often set apart from the rest of the launch. `None` where all may fit."""
+    if loaded is None or spec.gpu_experts is not None or not spec.shape.parameters.experts:
+        return None
+    if loaded.low <= HIGHEST * free.high:
+        return None
+    rest = weights_per_gpu(replace(spec, gpu_experts=0))
+    return rest if rest is not None and rest.expected < HIGHEST * free.expected else None
 
 
 def _after_states(spec: LaunchSpec, budget: Interval) -> Interval:
@@ -131,6 +154,8 @@ def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:
         said.append("linear-attention states take 0.9 / 1.9 of the budget, the default ratio")
     if spec.smallest:
         said.append(f"the name stands for {spec.smallest / GIB:.0f} GiB too: both are in the interval")
+    if spec.shape.table_elements and spec.table is None:
+        said.append("where the n-gram table is, nothing says: CUDA keeps it in host memory by default from 0.5.20 on")
     if spec.unified:
         said.append("memory shared with the host or other containers: what is free before loading depends on them")
     if spec.draft is not None:
@@ -159,12 +184,13 @@ def _refused(spec: LaunchSpec) -> str | None:
     return f"{heads} attention heads are no multiple of {ranks} ranks" if heads and heads % ranks else None
 
 
-def _refusals(spec: LaunchSpec, full: bool) -> tuple[str, ...]:
+def _refusals(spec: LaunchSpec, full: bool, hosted: bool) -> tuple[str, ...]:
     """Reasons for which the engine would not start as asked, which an estimate of its pool has to name."""
     said = []
     own = spec.shape.context_at(spec.version)
     if full:
-        said.append("the weights do not fit: the engine would not start")
+        kept = " unless the host keeps the experts (ktransformers), as this estimate takes it" if hosted else ""
+        said.append(f"the weights do not fit: the engine would not start{kept}")
     refused = _refused(spec)
     if refused is not None:
         said.append(f"{refused}: the engine would not start")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from auditor.capacity.checkpoint import kv_scheme_of, quantization_of, text_config
-from auditor.capacity.parameters import Parameters, count, layer_pattern
+from auditor.capacity.parameters import Parameters, count, expert_count, layer_pattern, table_elements
 from auditor.model.records import dataclass
 
 Family = Literal["gqa", "mla", "dsa", "swa", "linear", "compressed"]
@@ -31,7 +31,8 @@ class ModelShape:
     checkpoint prescribes (`fp8`, `none`, or `None` where that is not known). `compressed` counts the layers that keep
     one row for 4 and for 128 tokens, `index_pool` the tokens of one index row, `index_elements` what the indices of
     block-sparse attention keep of a token over all layers, `early_context` the window that releases before 0.5.11
-    derive where it is another one."""
+    derive where it is another one; `expert_count` the routed experts of a layer, `table_elements` those of n-gram
+    tables, `left_alone` the parts that every published quantization leaves in 16 bits."""
 
     family: Family
     layers: int
@@ -67,6 +68,9 @@ class ModelShape:
     index_pool: int = 1
     index_elements: int = 0
     early_context: int | None = None
+    expert_count: int = 0
+    table_elements: float = 0.0
+    left_alone: tuple[str, ...] = ()
 
     def context_at(self, version: tuple[int, ...] | None) -> int | None:
         """The context that a release derives: before 0.5.11, on transformers 4, Gemma 3 has the rope factor of its full
@@ -179,7 +183,10 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         expert_bytes=(0.53125, 1.0) if text.get("expert_dtype") == "fp4" else None,
         compressed=_compressed(text, layers),
         index_pool=number("index_kpool", default=1) or 1,
-        index_elements=_index_elements(text),
+        index_elements=_index_elements(text, full),
+        expert_count=expert_count(text),
+        table_elements=table_elements(text),
+        left_alone=tuple(config.get("left_alone") or ()),
     )
 
 
@@ -191,9 +198,13 @@ def _compressed(text: Mapping[str, Any], layers: int) -> tuple[int, int]:
     return int(text.get("c4_layers") or 0), int(text.get("c128_layers") or 0)
 
 
-def _index_elements(text: Mapping[str, Any]) -> int:
+def _index_elements(text: Mapping[str, Any], full: int) -> int:
     """Elements that block-sparse attention keeps of a token in its indices: a key a sparse layer, and a value where the
-    layer has not switched it off (`get_minimax_sparse_layer_ids`)."""
+    layer has not switched it off (`get_minimax_sparse_layer_ids`); or one key for a block of tokens in each layer of
+    full attention (`qsa_kv_pool.py:qsa_bytes_per_token`)."""
+    block = text.get("indexer_compress_ratio")
+    if isinstance(block, int) and block > 0:
+        return full * int(text.get("indexer_kv_heads") or 1) * int(text.get("indexer_head_dim") or 128) // block
     config = text.get("sparse_attention_config")
     if not isinstance(config, Mapping) or not isinstance(config.get("sparse_attention_freq"), list):
         return int(text.get("sparse_index_elements") or 0)

@@ -12,7 +12,9 @@ Version = tuple[int, ...]
 class LaunchSpec:
     """`memory` is one accelerator's memory in bytes as the driver reports it, `smallest` the least that its name is
     sold with; sizes are the engine's global ones; `version` the engine's as numbers (`(0, 5, 19)`), `None` when it is
-    not known; `kv_dtype` as the flag takes it; `draft` a draft model of its own."""
+    not known; `kv_dtype` as the flag takes it; `draft` a draft model of its own; `gpu_experts` how many experts of a
+    layer stay on the accelerators where the host computes the others; `table` where n-gram tables are (`accelerator`,
+    `host`, `disk`)."""
 
     shape: ModelShape
     memory: float
@@ -42,6 +44,8 @@ class LaunchSpec:
     swa_full_tokens_ratio: float | None = None
     mamba_full_memory_ratio: float | None = None
     cpu_offload_gb: float = 0.0
+    gpu_experts: int | None = None
+    table: str | None = None
     dcp: int = 1
     disable_radix_cache: bool = False
     disable_hybrid_swa_memory: bool = False

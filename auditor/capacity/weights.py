@@ -52,6 +52,7 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         # the input embedding stands whole on each attention rank, the head stays split (`enable_dp_lm_head` is off)
         embedding = parts.embedding * (1.0 / spec.attention_ranks + 1.0 / spec.tp)
     experts = exact(parts.experts * expert / spread)
+    host = _on_host(spec)
     if shape.expert_bytes is not None and quantization == shape.quantization:
         least, most = shape.expert_bytes
         native = spec.vendor == "nvidia" and spec.capability is not None and spec.capability >= 9
@@ -66,7 +67,10 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
     if moe and not parts.embedding and quantization in ("nvfp4", "mxfp4", "int4", "w4afp8"):
         # only the total is known: between all of it and nine tenths of it are experts, the rest stays in 16 bits
         experts = hull(experts, experts * (0.9 + 0.1 * 2.0 / expert), expected=experts.expected * 1.1)
+    experts = experts * host
     settled = dict(shape.part_bytes) if quantization == shape.quantization else {}
+    if quantization == shape.quantization or EXPERT_BYTES.get(quantization, 2.0) < 1:
+        settled.update(dict.fromkeys(shape.left_alone, 2.0))  # an fp8 flag on 16-bit weights would quantize them too
     of_attention, of_state, of_dense = (
         exact(settled[part]) if part in settled else spare
         for part, spare in (("attention", mixer or other), ("state", mixer or other), ("dense", other))
@@ -79,8 +83,9 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         wide = (spec.ep or 1) > 8  # more than one machine: nothing but an all-to-all backend serves that
         dense = whole if spec.deepep else hull(dense, whole, expected=(whole if wide else dense).expected)
     vision = parts.vision * 2.0 / spec.tp
-    total = attention + dense + experts + (embedding + vision)
-    published = shape.checkpoint_bytes if quantization == shape.quantization else None
+    replicated = parts.replicated * 2.0 / spec.pp
+    total = attention + dense + experts + (embedding + vision + replicated) + _table(spec, quantization)
+    published = shape.checkpoint_bytes if quantization == shape.quantization and host.low == 1.0 else None
     if published is not None and shape.draft_layers and parts.embedding:
         # the published files hold the draft layers, which stay on disk without speculative decoding
         published -= parts.draft * shape.draft_layers * (2.0 if quantization in ("bf16", "int4", "nvfp4") else expert)
@@ -99,7 +104,7 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
     elif published is not None and parts.total:
         counted = parts.experts * expert + of_attention.expected * parts.attention
         counted += of_state.expected * parts.state + of_dense.expected * parts.dense
-        counted += (parts.embedding + parts.vision) * 2.0
+        counted += (parts.embedding + parts.vision + parts.replicated) * 2.0
         total = total * min(max(published / counted, 0.9), 1.15)
     if shape.kv_lora_rank and shape.family in ("mla", "dsa"):
         # absorbed copies of kv_b in 16 bits (models/deepseek_v2.py: w_kc, w_vc)
@@ -114,3 +119,32 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         draft = parts.draft * expert / spread if parts.draft else total.expected * 0.02
         total = total + hull(0.5 * draft, 2.5 * draft, expected=draft)
     return (total - spec.cpu_offload_gb * 2**30).at_least(0.0)
+
+
+def _on_host(spec: LaunchSpec) -> Interval:
+    """The share of the routed experts that the accelerators hold: the first `--kt-num-gpu-experts` of each layer where
+    ktransformers computes the others on the host (`layers/moe/kt_ep_wrapper.py`)."""
+    if spec.gpu_experts is None:
+        return exact(1.0)
+    if not spec.shape.expert_count:
+        return exact(0.0) if not spec.gpu_experts else hull(0.0, 1.0)
+    return exact(min(1.0, spec.gpu_experts / spec.shape.expert_count))
+
+
+def _table(spec: LaunchSpec, quantization: str) -> Interval:
+    """Bytes of n-gram tables on one rank: 8-bit in checkpoints of 8 bits and less, split over the ranks. CUDA keeps
+    them in pinned host memory unless told otherwise (`arg_groups/model_overrides/qwen4_exp.py`); on memory shared with
+    the host that takes as much, and nothing where `--ple-offload-backend file` leaves them on disk."""
+    if not spec.shape.table_elements or spec.table == "disk" or (spec.table == "host" and not spec.unified):
+        return exact(0.0)
+    table = _table_bytes(spec, quantization)
+    if spec.table is not None or spec.vendor != "nvidia":
+        return table
+    if spec.unified:
+        return hull(0.0, table, expected=table.expected)
+    return hull(0.0, table, expected=0.0) if spec.version is None else exact(0.0)
+
+
+def _table_bytes(spec: LaunchSpec, quantization: str) -> Interval:
+    narrow = hull(1.0, 2.0, expected=1.0) if quantization == "int4" else exact(1.0)
+    return (exact(2.0) if quantization == "bf16" else narrow) * (spec.shape.table_elements / spec.tp)

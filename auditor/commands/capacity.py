@@ -34,6 +34,7 @@ INTEGERS = {
     "cuda_graph_max_bs": ("--cuda-graph-max-bs", "--cuda-graph-max-bs-decode"),
     "page_size": ("--page-size",),
     "dcp": ("--dcp-size", "--decode-context-parallel-size"),
+    "gpu_experts": ("--kt-num-gpu-experts",),
 }
 FLOATS = {
     "fraction": ("--mem-fraction-static",),
@@ -47,6 +48,7 @@ TEXTS = {
     "role": ("--disaggregation-mode",),
     "speculative": ("--speculative-algorithm",),
     "attention_backend": ("--attention-backend",),
+    "table_backend": ("--ple-offload-backend",),
 }
 # Words that the option took in one of the releases from 0.4.6 to 0.5.23 (`server_args.py`, `arg_groups/choices.py`).
 QUANTIZATION_WORDS = (
@@ -63,6 +65,7 @@ WORDS = {
     "role": ("null", "prefill", "decode"),
     "quantization": QUANTIZATION_WORDS,
     "speculative": SPECULATIVE_WORDS,
+    "table_backend": ("pinned", "file"),
 }
 SWITCHES = {
     "dp_attention": ("--enable-dp-attention",),
@@ -89,6 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(*spellings, dest=name, metavar="WORD")
     for name, spellings in SWITCHES.items():
         parser.add_argument(*spellings, dest=name, action="store_true")
+    parser.add_argument(
+        "--ple-offload-embedding", action=argparse.BooleanOptionalAction, help="n-gram table on the host"
+    )
     parser.add_argument("--speculative-draft-model-path", "--speculative-draft-model", dest="draft", metavar="MODEL")
     parser.add_argument("--headroom", type=float, default=1.25, help="context windows that the pool has to hold")
     add_output(parser, ("terminal", "json"))
@@ -130,8 +136,9 @@ def _refuse(options: argparse.Namespace) -> None:
     """What the engine's own parser would not take, named before anything is worked out."""
     for name, spellings in INTEGERS.items():
         value = getattr(options, name)
-        if value is not None and value < 1 and name not in ("chunked_prefill_size", "max_prefill_tokens"):
-            raise UsageError(f"{spellings[0]} {value}: has to be at least 1")
+        least = 0 if name == "gpu_experts" else 1
+        if value is not None and value < least and name not in ("chunked_prefill_size", "max_prefill_tokens"):
+            raise UsageError(f"{spellings[0]} {value}: has to be at least {least}")
     for name in ("fraction", "swa_full_tokens_ratio"):
         value = getattr(options, name)
         if value is not None and not 0 < value <= 1:
@@ -160,7 +167,11 @@ def _no_release(text: str) -> str:
 
 def _over_all(model: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """All rows, and what holds on each accelerator on which the launch can start: a verdict only where all agree."""
-    running = [row for row in rows if row["pool_tokens"] and row["pool_tokens"]["high"] > 0]
+    running = [
+        row
+        for row in rows
+        if row["pool_tokens"] and row["pool_tokens"]["high"] > 0 and "all_weights_bytes_per_gpu" not in row["breakdown"]
+    ]
     words = {row["verdict"] for row in running}
     fits = {"covers", "low-headroom"}
     document: dict[str, Any] = {"model": model, "gpu": None, "verdict": "unknown", "pool_tokens": None}
@@ -240,6 +251,11 @@ def spec_of(options: argparse.Namespace, shape: ModelShape, gpu: Gpu | None) -> 
         given["quantization"] = None  # the checkpoint is quantized already; the flag only names the kernel
     for name, default in (("tp", 1), ("pp", 1), ("dp", 1), ("dcp", 1), ("cpu_offload_gb", 0.0)):
         given[name] = given[name] if given[name] is not None else default
+    backend = given.pop("table_backend")
+    offloaded = options.ple_offload_embedding
+    given["table"] = (
+        "accelerator" if offloaded is False else "disk" if backend == "file" else "host" if offloaded else None
+    )
     draft = find_model(options.draft) if options.draft else None
     return LaunchSpec(
         shape=shape,
@@ -342,4 +358,5 @@ def _breakdown(spec: LaunchSpec, estimate: PoolEstimate) -> dict[str, Any]:
         "kv_bytes_per_token_per_gpu_interval": ends(estimate.cell),
         "kv_pool_bytes_per_gpu": int(estimate.budget.expected),
         "kv_pool_bytes_per_gpu_interval": ends(estimate.budget),
+        **({"all_weights_bytes_per_gpu": ends(estimate.hosted)} if estimate.hosted is not None else {}),
     }

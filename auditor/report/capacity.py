@@ -29,10 +29,16 @@ def write_capacity(rows: Sequence[dict[str, Any]], stream: TextIO) -> None:
         if row not in idle:
             stream.write(f"  {row['gpu']:<22} {text}  {row['verdict']}\n")
     if idle:
-        least = min(row["breakdown"]["weights_bytes_per_gpu_interval"]["low"] for row in idle)
+        least = min(_all_weights(row)["low"] for row in idle)
         names = ", ".join(row["gpu"] for row in idle)
         text = f"{_gib(least)} of weights an accelerator do not fit, and the engine would not start: {names}"
         stream.write(fill(text, 100, initial_indent="  ", subsequent_indent="    ") + "\n")
+
+
+def _all_weights(row: dict[str, Any]) -> dict[str, int]:
+    """All weights of one rank, those too that the host is taken to keep."""
+    parts = row["breakdown"]
+    return dict(parts.get("all_weights_bytes_per_gpu") or parts["weights_bytes_per_gpu_interval"])
 
 
 def _refuses(row: dict[str, Any]) -> bool:
@@ -55,7 +61,10 @@ def _one(row: dict[str, Any], stream: TextIO) -> None:
     weights, cache = parts["weights_bytes_per_gpu"], parts["kv_pool_bytes_per_gpu"]
     stream.write("  memory of one accelerator\n")
     stream.write(f"  [{_bar(((weights, 'W'), (cache, 'K'), (total - weights - cache, '.')), total)}]\n")
-    if weights > total:
+    if "all_weights_bytes_per_gpu" in parts:
+        every = _gib(_all_weights(row)["expected"])
+        stream.write(f"  W weights {_gib(weights)} without the experts: {every} with them, and they do not fit\n\n")
+    elif weights > total:
         stream.write(f"  W weights {_gib(weights)}, of {_gib(total)}: they do not fit\n\n")
     else:
         stream.write(
