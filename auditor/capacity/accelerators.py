@@ -17,11 +17,12 @@ _HERE = Path(__file__).resolve().parent
 
 # Words that tell form, maker or link and never the memory; `nvl` is not one of them, it names cards with more of it.
 _NEUTRAL = re.compile(
-    r"(?:nvidia|amd|tesla|geforce|quadro|instinct|gpu|accelerator|sxm\d?|pcie|hbm\d?e?|nvlink|oam|vf|vcore|ib|\d+x|x\d+)"
+    r"(?:nvidia|amd|tesla|geforce|quadro|instinct|gpu|accelerator|dgx|hgx|generation|sxm\d?|pcie|hbm\d?e?|nvlink|oam|vf|vcore|ib|\d+x|x\d+)"
 )
 _SLICE = re.compile(r"-(?:mig-)?(?:[1-7]g|[1-7]c\.[1-7]g)\.(\d+)gb(?:[-+.]me(?:-\w+)?)?")
 _SHARED = re.compile(r"-shared$")
 _COUNT = re.compile(r":\d+$")
+_SIGNS = re.compile(r"[^a-z0-9+]")
 _SIZE = re.compile(r"-(\d+)gb?$")
 
 
@@ -66,6 +67,15 @@ def _names() -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=1)
+def _run_together() -> Mapping[str, str]:
+    """The names without anything between their words (`rtxa5000`, `NVIDIAA10080GBPCIe`), but for those of two cards."""
+    found: dict[str, set[str]] = {}
+    for written, name in _names().items():
+        found.setdefault(_SIGNS.sub("", written), set()).add(name)
+    return {written: cards.pop() for written, cards in found.items() if len(cards) == 1}
+
+
+@lru_cache(maxsize=1)
 def _machines() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple(
         (re.compile(pattern), name) for name, entry in _entries().items() for pattern in entry.get("machines", ())
@@ -93,17 +103,26 @@ def find_gpu(name: str) -> Gpu | None:
 
 
 def gpus_named(words: str) -> tuple[Gpu, ...]:
-    """What `H100 or H200` can be, in order; nothing when one of the words is unknown."""
-    found = [find_gpu(word) for word in words.split(OR)]
-    if any(gpu is None for gpu in found):
-        return ()
-    return tuple({gpu.name: gpu for gpu in found if gpu is not None}.values())
+    """What `H100 or H200` can be, in order, a word that several cards go by (`B200+`) being each of them; nothing when
+    one of the words is unknown."""
+    found: dict[str, Gpu] = {}
+    for word in words.split(OR):
+        one = find_gpu(word)
+        cards = (one,) if one is not None else of_family(_COUNT.sub("", word))
+        if not cards:
+            return ()
+        found.update({card.name: card for card in cards})
+    return tuple(found.values())
 
 
 def of_family(family: str) -> tuple[Gpu, ...]:
-    """The accelerators that the machines of a family (`p5`, `a3`) have."""
-    word = _plain(family)
-    return tuple(gpus()[name] for name, entry in _entries().items() if word in entry.get("families", ()))
+    """The accelerators that the machines of a family (`p5`, `a3`) have, or that go by one word (`B200+`, `rtx6000`)."""
+    word = _SIGNS.sub("", family.lower())
+    return tuple(
+        gpus()[name]
+        for name, entry in _entries().items()
+        if any(word == _SIGNS.sub("", known) for known in entry.get("families", ()))
+    )
 
 
 def _slice(whole: Gpu, gigabytes: int, profile: str) -> Gpu:
@@ -125,6 +144,9 @@ def _whole(word: str) -> Gpu | None:
     bare = "-".join(parts)
     if bare in names:
         return gpus()[names[bare]]
+    together = _run_together().get(_SIGNS.sub("", word))
+    if together is not None:
+        return gpus()[together]
     size = _SIZE.search(bare)
     found = gpus().get(names.get(bare[: size.start()], "")) if size else None
     if size is None or found is None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from auditor.launch.parse import LaunchContext, after
 from auditor.model.facts import OR, Definition, Fact, Flag, Gpu, Hole, ImageReference, Unresolved
-from auditor.model.records import dataclass, replace
+from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
 from auditor.syntax.shell_words import ShellWord, leaf, split_words
@@ -269,30 +269,65 @@ def _slurm(words: Sequence[Word], source: SourceFile, context: LaunchContext) ->
     return Run(images, 1, context)
 
 
+@dataclass(slots=True)
+class _Asked:
+    """What a job asks for, the last word of each kind; `kind` is the accelerator by `--gres`, `features` by node
+    features, `queue` by the name of the partition."""
+
+    nodes: int | None = None
+    count: int | None = None
+    kind: str | None = None
+    features: str = ""
+    queue: str = ""
+    places: dict[str, Span] = field(default_factory=dict)
+
+    def hear(self, words: Sequence[Word]) -> None:
+        """Take in the options of one command or header line."""
+        for index, word in enumerate(words):
+            name, equals, value = word.text.partition("=")
+            if not equals:
+                value = words[index + 1].text if index + 1 < len(words) else ""
+            short = re.fullmatch(r"(-[NpCG])(\S+)", word.text)
+            if short is not None:
+                name, value = short.group(1), short.group(2)
+            if name in ("--nodes", "-N") and value.isdigit():
+                self.nodes = int(value)
+            elif name in ("--gres", "--gpus-per-node", "--gpus", "-G", "--gpus-per-task"):
+                match = _GRES.match(value if name == "--gres" else f"gpu:{value}")
+                if match is not None and (match.group(1) or match.group(2)):
+                    self.kind = match.group(1) or self.kind
+                    self.count = int(match.group(2)) if match.group(2) else None
+                    self.places["kind" if match.group(1) else "count"] = word.span
+            elif name in ("--constraint", "-C"):
+                self.features = _accelerators(value) or self.features
+                self.places.setdefault("features", word.span)
+            elif name in ("--partition", "-p"):
+                self.queue = _queue(value) or self.queue
+                self.places.setdefault("queue", word.span)
+            if word.text in ("python", "python3", "bash", "sh"):
+                break
+
+    def gpu(self, before: Gpu | None) -> Gpu | None:
+        """The accelerators, over what was known before: a feature or a partition tells only what nothing else tells."""
+        known = before.type if before is not None else None
+        count = self.count if "kind" in self.places or "count" in self.places else before.count if before else None
+        for kind, place in ((self.kind, "kind"), (known, ""), (self.features, "features"), (self.queue, "queue")):
+            if kind:
+                spot = self.places.get(place) or self.places.get("count") or (before.span if before else None)
+                return Gpu(kind, count, spot)
+        return Gpu(None, count, self.places["count"]) if "count" in self.places else before
+
+
 def slurm_options(words: Sequence[Word], context: LaunchContext) -> LaunchContext:
-    """Nodes and GPUs that `srun` or `#SBATCH` options ask for."""
-    gpu, nodes = context.gpu, context.nodes
-    for index, word in enumerate(words):
-        name, equals, value = word.text.partition("=")
-        if not equals:
-            value = words[index + 1].text if index + 1 < len(words) else ""
-        if re.fullmatch(r"-N\d+", word.text):
-            name, value = "-N", word.text[2:]
-        if name in ("--nodes", "-N") and value.isdigit():
-            nodes = int(value)
-        elif name in ("--gres", "--gpus-per-node", "--gpus", "-G", "--gpus-per-task"):
-            wanted = value if name == "--gres" else f"gpu:{value}"
-            match = _GRES.match(wanted)
-            if match is not None and (match.group(1) or match.group(2)):
-                count = int(match.group(2)) if match.group(2) else None
-                gpu = Gpu(match.group(1) or (gpu.type if gpu else None), count, word.span)
-        elif name in ("--constraint", "-C"):
-            features = _accelerators(value)
-            if features and (gpu is None or gpu.type is None):
-                gpu = Gpu(features, gpu.count if gpu else None, word.span)
-        if word.text in ("python", "python3", "bash", "sh"):
-            break
-    return replace(context, gpu=gpu, nodes=nodes)
+    """Nodes and GPUs that the options of `srun` ask for."""
+    asked = _Asked()
+    asked.hear(words)
+    return _asking(asked, context)
+
+
+def _asking(asked: _Asked, context: LaunchContext) -> LaunchContext:
+    nodes = asked.nodes if asked.nodes is not None else context.nodes
+    return replace(context, gpu=asked.gpu(context.gpu), nodes=nodes)
 
 
 def _accelerators(features: str) -> str:
@@ -300,17 +335,27 @@ def _accelerators(features: str) -> str:
     return OR.join(dict.fromkeys(word for word in re.findall(r"[\w.-]+", features) if _CARD.fullmatch(word)))
 
 
+def _queue(partitions: str) -> str:
+    """The accelerators that partitions are named after (`gpu_h100`, `hpg-b200`), where each of them names one."""
+    found = [
+        [word for word in re.split(r"[^A-Za-z0-9]+", name) if len(word) > 2 and _CARD.fullmatch(word)]
+        for name in partitions.split(",")
+    ]
+    return OR.join(dict.fromkeys(words[0] for words in found)) if all(len(words) == 1 for words in found) else ""
+
+
 def slurm_context(text: Mapped, source: SourceFile, context: LaunchContext) -> LaunchContext:
     """The context with what the `#SBATCH` lines of a script ask for."""
     if "#SBATCH" not in text.text:
         return context
+    asked = _Asked()
     for match in re.finditer(r"^[ \t]*#SBATCH[ \t]+(\S.*)$", text.text, re.MULTILINE):
-        piece = text.piece(match.start(1), match.end(1))
-        context = slurm_options(split_words(piece, source), context)
-        for fact in image_facts(["sbatch"], split_words(piece, source), source, context):
+        words = split_words(text.piece(match.start(1), match.end(1)), source)
+        asked.hear(words)
+        for fact in image_facts(["sbatch"], words, source, context):
             if isinstance(fact, ImageReference):
                 context = replace(context, image=fact.reference)
-    return context
+    return _asking(asked, context)
 
 
 def build_arguments(words: Sequence[Word], source: SourceFile, scope: str) -> Iterator[Definition]:

@@ -316,7 +316,7 @@ def _gpus(call: ast.Call, module: _Module) -> Iterator[Gpu]:
     for keyword in call.keywords:
         value = keyword.value
         if keyword.arg in _GPU_KEYS:
-            text = _value(value, module)
+            text = _settled(_value(value, module))
             if isinstance(text, str) and re.search(r"[A-Za-z]", text):
                 kind, _, number = text.partition(":")
                 yield Gpu(kind, int(number) if number.isdigit() else None, _inner_span(value, module))
@@ -349,12 +349,24 @@ def _gpus(call: ast.Call, module: _Module) -> Iterator[Gpu]:
                 yield Gpu(named, plain, _inner_span(known["gpu_type"], module))
 
 
+def _settled(value: Value | None) -> Value | None:
+    """A text whose holes are all constants of the module, as plain text."""
+    if not isinstance(value, Unresolved):
+        return value
+    parts = [part if isinstance(part, str) else part.default for part in value.parts]
+    if any(part is None or isinstance(part, (bool, Unresolved)) for part in parts):
+        return value
+    return "".join(str(part) for part in parts)
+
+
 def _modal_gpu(call: ast.Call, module: _Module) -> Iterator[Gpu]:
-    """`modal.gpu.A100(size="80GB", count=4)`, the form before accelerators were words."""
+    """`modal.gpu.A100(size="80GB", count=4)` or `memory=80`, the forms before accelerators were words."""
     if not isinstance(call.func, ast.Attribute) or not ast.unparse(call.func.value).endswith("gpu"):
         return
     given = {keyword.arg: _value(keyword.value, module) for keyword in call.keywords}
-    size, count = given.get("size"), given.get("count")
+    size, count, memory = given.get("size"), given.get("count"), given.get("memory")
+    if isinstance(memory, int):
+        size = f"{memory}GB"
     kind = f"{call.func.attr}-{size}" if isinstance(size, str) else call.func.attr
     yield Gpu(kind, count if isinstance(count, int) else None, module.offsets.span(call))
 
