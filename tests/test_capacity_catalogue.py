@@ -333,3 +333,61 @@ def test_what_stands_whole_on_every_rank_is_not_split() -> None:
     assert found.replicated == pytest.approx(97 * 2560 * 4 * (640 + 4) + 5 * 2560**2 + 48 * 2560 * 512)
     assert found.total == pytest.approx(176.9e9 - 51.2e9, rel=0.01)
     assert shape("Qwen/Qwen3.8-Flash-Next").table_elements == 51.2e9
+
+
+# `Load weight end ... mem usage=` of public logs, in GiB a rank: issues, pull requests, run records
+LOGGED = [
+    ("meta-llama/Llama-3.1-8B-Instruct", {}, 15.02),  # two runs on 80 GB cards of 2025 and 2026; sglang#4760 has 15.11
+    ("meta-llama/Llama-3.1-8B-Instruct", {}, 15.11),
+    ("Qwen/Qwen3-8B", {}, 15.28),  # B200 and GB300, 2026
+    ("Qwen/Qwen2.5-7B", {}, 14.35),  # readme of a GPU-direct loader
+    ("Qwen/QwQ-32B", {"tp": 4}, 15.54),  # four L4 on EC2, 2025
+    ("Qwen/Qwen3.8-Flash-Next", {"tp": 8, "table": "host"}, 31.25),
+    ("nvidia/DeepSeek-R1-0528-NVFP4-v2", {"tp": 4}, 94.51),  # pull request on weight processing, August 2025
+    ("deepseek-ai/DeepSeek-V4-Flash", {"tp": 8, "version": (0, 5, 19), "capability": 12.0}, 20.45),  # eight 32 GB cards
+    ("zai-org/GLM-5-FP8", {"tp": 8, "vendor": "amd"}, 89.58),
+    ("moonshotai/Kimi-K2.5", {"tp": 8, "vendor": "amd"}, 73.58),
+    ("moonshotai/Kimi-K3", {"tp": 8, "vendor": "amd"}, 194.38),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "logged"), LOGGED)
+def test_the_weights_of_public_logs_lie_inside_and_near(name: str, given: dict[str, object], logged: float) -> None:
+    weights = weights_per_gpu(LaunchSpec(shape(name), memory=192 * GIB, **given))  # type: ignore[arg-type]
+    assert weights is not None
+    assert weights.low <= logged * GIB <= weights.high
+    assert weights.expected == pytest.approx(logged * GIB, rel=0.03)
+
+
+def test_latent_projections_and_indexers_are_not_split() -> None:
+    # models/deepseek_v2.py: fused_qkv_a_proj_with_mqa and the indexer are ReplicatedLinear, the others split by heads
+    found = shape("deepseek-ai/DeepSeek-V3.2").parameters
+    assert found.whole == 61 * (7168 * (1536 + 512 + 64) + 1536 * 64 * 128 + 7168 * (128 + 64))
+    assert found.idle == 0
+    late = shape("zai-org/GLM-5.2-FP8").parameters  # 21 of 78 layers own an index
+    assert late.idle == 57 * (2048 * 32 * 128 + 6144 * (128 + 32))
+    # models/kimi_k3.py: routed_expert_down_proj and routed_expert_up_proj, 92 layers of 896 experts
+    assert shape("moonshotai/Kimi-K3").parameters.replicated == 92 * 7168 * (896 + 2 * 3584)
+
+
+def test_a_rank_has_a_key_head_at_least() -> None:
+    # 4 KV heads over 8 ranks: each holds one, so keys and values weigh twice what an even split gives
+    spec = LaunchSpec(shape("Qwen/Qwen3-235B-A22B"), memory=141 * GIB, tp=4)
+    four, eight = weights_per_gpu(spec), weights_per_gpu(replace(spec, tp=8))
+    assert four is not None
+    assert eight is not None
+    whole = 94 * 4096 * 128 * 2  # bytes more than half: one key and one value head in 16 bits, and half the routers
+    rotary = 40_960 * 128 * 4 / 2
+    assert eight.expected - four.expected / 2 == pytest.approx((whole + 94 * 4096 * 128) * 1.01 + rotary, rel=0.01)
+
+
+def test_rotary_tables_are_kept_once_for_all_layers() -> None:
+    assert shape("meta-llama/Llama-3.1-8B-Instruct").rotary_bytes == 131_072 * 128 * 4
+    assert shape("Qwen/Qwen3.5-27B").rotary_bytes == 262_144 * 64 * 4
+    assert shape("deepseek-ai/DeepSeek-R1").rotary_bytes == 163_840 * 64 * 4
+
+
+def test_towers_count_by_the_names_that_the_engine_gives_them() -> None:
+    # configs/kimi_k25.py makes num_hidden_layers and hidden_size of vt_num_hidden_layers and vt_hidden_size
+    assert shape("moonshotai/Kimi-K2.5").vision_size == (27, 1152)
+    assert shape("Qwen/Qwen3-VL-8B-Instruct").vision_size == (24, 1152)

@@ -129,7 +129,7 @@ def test_accelerators_that_cannot_load_the_model_stand_in_one_line(capsys: pytes
     assert lines[0] == "zai-org/GLM-5.2-FP8, context 1,048,576 tokens"
     assert any(line.split()[0] == "B300" and line.endswith("covers") for line in lines[1:])
     assert not any(line.startswith("  A100 ") for line in lines)
-    assert "do not fit, and the engine would not start: H100, H800," in " ".join(text.split())
+    assert "do not fit, and the engine would not start: H100, H100 NVL, H800," in " ".join(text.split())
     assert max(len(line) for line in lines) <= 100
 
 

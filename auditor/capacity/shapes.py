@@ -11,11 +11,21 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from auditor.capacity.checkpoint import kv_scheme_of, quantization_of, text_config
-from auditor.capacity.parameters import Parameters, count, expert_count, layer_pattern, table_elements
+from auditor.capacity.parameters import (
+    Parameters,
+    compressed_layers,
+    count,
+    expert_count,
+    index_layers,
+    layer_pattern,
+    table_elements,
+)
 from auditor.model.records import dataclass
 
 Family = Literal["gqa", "mla", "dsa", "swa", "linear", "compressed"]
 CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
+TOWER_DEPTH = ("num_hidden_layers", "vt_num_hidden_layers")  # the latter becomes the former in configs/kimi_k25.py
+TOWER_WIDTH = ("hidden_size", "vt_hidden_size")
 KV_HEAD_KEYS = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
 
 
@@ -32,7 +42,8 @@ class ModelShape:
     one row for 4 and for 128 tokens, `index_pool` the tokens of one index row, `index_elements` what the indices of
     block-sparse attention keep of a token over all layers, `early_context` the window that releases before 0.5.11
     derive where it is another one; `expert_count` the routed experts of a layer, `table_elements` those of n-gram
-    tables, `left_alone` the parts that every published quantization leaves in 16 bits."""
+    tables, `left_alone` the parts that every published quantization leaves in 16 bits, `rotary_bytes` the
+    tables of rotary angles that each rank keeps."""
 
     family: Family
     layers: int
@@ -71,6 +82,7 @@ class ModelShape:
     expert_count: int = 0
     table_elements: float = 0.0
     left_alone: tuple[str, ...] = ()
+    rotary_bytes: float = 0.0
 
     def context_at(self, version: tuple[int, ...] | None) -> int | None:
         """The context that a release derives: before 0.5.11, on transformers 4, Gemma 3 has the rope factor of its full
@@ -142,12 +154,15 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
     vision = config.get("vision_config")
     size = tower = None
     if isinstance(vision, Mapping):
-        depth = vision.get("num_hidden_layers") or vision.get("depth") or vision.get("layers")
-        width = vision.get("hidden_size") or vision.get("width")
+        depth = next((vision[name] for name in (*TOWER_DEPTH, "depth", "layers") if vision.get(name)), None)
+        width = next((vision[name] for name in (*TOWER_WIDTH, "width") if vision.get(name)), None)
         if isinstance(depth, int) and isinstance(width, int):
             tower = (depth, width)
-        # the engine looks for these two names alone and has defaults of its own (`adjust_mem_fraction_for_vlm`)
-        size = (int(vision.get("num_hidden_layers") or 24), int(vision.get("hidden_size") or 1024))
+        # the engine looks for these names alone and has defaults of its own (`adjust_mem_fraction_for_vlm`)
+        size = (
+            next((int(vision[name]) for name in TOWER_DEPTH if vision.get(name)), 24),
+            next((int(vision[name]) for name in TOWER_WIDTH if vision.get(name)), 1024),
+        )
     return ModelShape(
         family=family,
         layers=layers,
@@ -164,7 +179,7 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         nope_dim=number("qk_nope_head_dim", default=128 if lora else 0),
         heads=heads,
         index_dim=index_dim,
-        index_layers=_index_layers(text, layers) if index_dim else 0,
+        index_layers=index_layers(text, layers) if index_dim else 0,
         swa_layers=swa,
         swa_kv_heads=kv_heads,
         swa_head_dim=head_dim,
@@ -181,21 +196,30 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         kv_scheme=kv_scheme_of(config),
         # 4-bit experts inside an fp8 checkpoint stay so or are widened to fp8 at load (`SGLANG_DSV4_FP4_DEQUANT`)
         expert_bytes=(0.53125, 1.0) if text.get("expert_dtype") == "fp4" else None,
-        compressed=_compressed(text, layers),
+        compressed=compressed_layers(text, layers),
         index_pool=number("index_kpool", default=1) or 1,
         index_elements=_index_elements(text, full),
         expert_count=expert_count(text),
         table_elements=table_elements(text),
         left_alone=tuple(config.get("left_alone") or ()),
+        rotary_bytes=4.0 * (context_of(config) or 0) * _rotary_width(text, head_dim, family),
     )
 
 
-def _compressed(text: Mapping[str, Any], layers: int) -> tuple[int, int]:
-    """Layers that keep one row for 4 tokens, and those that keep one for 128; entries behind are of draft layers."""
-    ratios = text.get("compress_ratios")
-    if isinstance(ratios, list):
-        return ratios[:layers].count(4), ratios[:layers].count(128)
-    return int(text.get("c4_layers") or 0), int(text.get("c128_layers") or 0)
+# Model types that turn a part of a head where their configuration does not say which.
+_PARTLY_TURNED = (("qwen3_next", 0.25), ("qwen3_5", 0.25), ("qwen4_exp", 0.25), ("glm4", 0.5), ("minimax", 0.5))
+
+
+def _rotary_width(text: Mapping[str, Any], head_dim: int, family: Family) -> float:
+    """Angles that are kept of a position, sine and cosine, in 32 bits: one table for all layers that turn alike
+    (`rotary_embedding/base.py`), two where there are two kinds of layers."""
+    if isinstance(text.get("qk_rope_head_dim"), int):
+        return float(text["qk_rope_head_dim"]) * (2 if family == "compressed" else 1)
+    kind = str(text.get("model_type") or "")
+    share = text.get("partial_rotary_factor") or dict(_PARTLY_TURNED).get(
+        next((start for start, _ in _PARTLY_TURNED if kind.startswith(start)), ""), 1.0
+    )
+    return head_dim * float(share) + float(text.get("global_head_dim") or 0)
 
 
 def _index_elements(text: Mapping[str, Any], full: int) -> int:
@@ -265,20 +289,6 @@ def _swa_layers(text: Mapping[str, Any], layers: int) -> int:
     if text.get("sliding_window") and isinstance(text.get("sliding_window_pattern"), int):
         return layers - layers // int(text["sliding_window_pattern"])
     return 0
-
-
-def _index_layers(text: Mapping[str, Any], layers: int) -> int:
-    """Layers that own an index (`dsa_layer_skips_topk`: `indexer_types`, else `index_topk_freq` with its offset)."""
-    kinds = text.get("indexer_types")
-    if isinstance(kinds, list):
-        return sum("full" in str(kind) or kind in (1, True) for kind in kinds) or layers
-    if isinstance(text.get("index_layers"), int):
-        return int(text["index_layers"])
-    frequency = text.get("index_topk_freq")
-    if isinstance(frequency, int) and frequency > 1:
-        offset = text.get("index_skip_topk_offset") or 0
-        return sum(layer < offset or (layer - offset) % frequency == frequency - 1 for layer in range(layers))
-    return layers
 
 
 def _state_bytes(text: Mapping[str, Any], linear: int, hidden: int) -> float:
