@@ -21,6 +21,24 @@ def lines(n: int, line: str, last: str) -> str:
     return "".join(line.format(i=i) for i in range(n)) + last + "\n"
 
 
+SHELL_GATE = """pool=$(jq .max_total_num_tokens state)
+context_length=$(jq .context_length state)
+[ "$pool" -ge "$context_length" ] || exit 1
+"""
+PYTHON_GATE = """import requests, sys
+info = requests.get("http://localhost:30000/server_info").json()
+pool, context = info["max_total_num_tokens"], info["context_length"]
+"""
+
+
+def shell_gate(n: int, line: str) -> str:
+    return lines(n, line, "curl -s localhost:30000/server_info > state\n" + SHELL_GATE)
+
+
+def python_gate(n: int, line: str, first: str = "") -> str:
+    return PYTHON_GATE + first + lines(n, line, "if pool < context:\n    sys.exit(1)")
+
+
 # name of the case: the file, its text at a size, and a size that shows how time grows
 CASES: dict[str, tuple[str, Callable[[int], str], int]] = {
     "json": ("a.json", lambda n: json.dumps(services(n), indent=1), 250),
@@ -40,6 +58,47 @@ CASES: dict[str, tuple[str, Callable[[int], str], int]] = {
         lambda n: f"FROM {IMAGE}\nRUN " + " && ".join(f"echo {i}" for i in range(n)) + "\n",
         1500,
     ),
+    "Dockerfile ENV on ENV": (
+        "Dockerfile",
+        lambda n: "FROM a\nENV A=1\n" + lines(n, "ENV A=$A:/x{i}\nENV B{i}=$A\n", f"RUN pip install {PIN}"),
+        1000,
+    ),
+    "variables of variables": (
+        "f.sh",
+        lambda n: "V=0\n" + lines(n, "V{i}=$V:/x{i}\nV=$V{i}\n", f"pip install {PIN}"),
+        1500,
+    ),
+    "doubled variables": (
+        "g.sh",
+        lambda n: "V=0\n" + lines(n, "V{i}=$V$V\nV=$V{i}\n", f"pip install {PIN}"),
+        600,
+    ),
+    "options that grow": (
+        "h.sh",
+        lambda n: lines(n, 'A="$A --x{i} {i}"\n', f"pip install {PIN}\npython -m sglang.launch_server $A"),
+        3000,
+    ),
+    "exported options that grow": (
+        "i.sh",
+        lambda n: lines(n, 'export A="${{A}} --x{i}"\n', f"pip install {PIN}"),
+        3000,
+    ),
+    "gate in shell, variables": ("j.sh", lambda n: shell_gate(n, "v{i}=$(get max_total_num_tokens {i})\n"), 1800),
+    "gate in shell, comparisons": ("k.sh", lambda n: shell_gate(n, '[ "$pool" -lt {i} ] || true\n'), 190),
+    "gate in shell, here-documents": ("l.sh", lambda n: shell_gate(n, "python - <<E{i}\nprint(1)\nE{i}\n"), 190),
+    "gate in shell, blocks": ("m.yaml", lambda n: shell_gate(n, "k{i}: |\n  import x\n  max_total_num_tokens\n"), 1800),
+    "gate in Python, branches": ("c.py", lambda n: python_gate(n, "if pool < {i}:\n    sys.exit(1)\n"), 1200),
+    "gate in Python, one long branch": (
+        "d.py",
+        lambda n: python_gate(n, "elif pool < {i}:\n    a = {i}\n", "if pool < 0:\n    a = 0\n"),
+        800,
+    ),
+    "gate in Python, functions": (
+        "e.py",
+        lambda n: python_gate(n, "def f{i}(a):\n    if a < {i}:\n        return 1\n    return f(a)\n"),
+        1000,
+    ),
+    "gate in Python, names": ("f.py", lambda n: python_gate(n, "v{i} = pool\nw{i} = v{i} < context\n"), 1200),
     "requirements": ("requirements.txt", lambda n: lines(n, "p{i}==1.{i}\n", PIN), 2500),
     "requirements, CRLF": ("requirements-w.txt", lambda n: lines(n, "p{i}==1.{i}\r\n", PIN), 2500),
     "requirements, hashes": (

@@ -200,3 +200,22 @@ def test_a_launch_finds_the_configuration_of_its_model(tmp_path: Path) -> None:
     assert named == {"./models/a": 4096, "/opt/x/b": 8192}
     shown = {launch.span.path: [related.span.path for related in launch.related] for launch in facts.launches}
     assert shown == {"deploy/a.sh": ["deploy/models/a/config.json"], "b.sh": ["b/config.json"], "c.sh": []}
+
+
+@pytest.mark.parametrize("links", [2, 9, 17, 1000])
+@pytest.mark.parametrize("name", ["install.sh", "Dockerfile"])
+def test_a_version_behind_a_chain_of_variables_is_known(tmp_path: Path, name: str, links: int) -> None:
+    docker = name == "Dockerfile"
+    chain = [f"V{link}=$V{link - 1}" for link in range(1, links + 1)]
+    lines = ["V0=0.5.19", *chain]
+    text = "".join(f"ENV {line}\n" if docker else f"{line}\n" for line in lines)
+    text = (
+        f"FROM ubuntu\n{text}RUN pip install sglang==$V{links}\n"
+        if docker
+        else f"{text}pip install sglang==$V{links}\n"
+    )
+    result = scan_tree(lay({name: text}, tmp_path), Config())
+    assert [(finding.rule, finding.outcome) for finding in result.active] == [
+        ("sglang-vulnerable-version", "vulnerable")
+    ]
+    assert result.problems == ()

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
+from auditor.model.records import dataclass
+
 POOL = re.compile(r"max_total_num_tokens", re.IGNORECASE)
 LIMIT = re.compile(r"context_len|max_req_input_len|max_model_len", re.IGNORECASE)
 _CLIENTS = re.compile(r"(?:requests|httpx|aiohttp|urllib3|urllib\.request|http\.client)(?:\.|$)|.*\burlopen$")
@@ -69,16 +71,24 @@ class _Reading:
         self.nodes: list[tuple[ast.AST, str]] = []  # each node with the function that it stands in
         self.functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.kinds: dict[tuple[str, str], Kinds] = {}
-        waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+        self.around: dict[int, _Branch] = {}  # the innermost branch that a node stands in
+        waiting: list[tuple[ast.AST, str, _Branch | None]] = [(tree, "", None)]
         while waiting:
-            node, scope = waiting.pop()
+            node, scope, branch = waiting.pop()
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 continue
             self.nodes.append((node, scope))
+            if branch is not None:
+                self.around[id(node)] = branch
             if isinstance(node, _FUNCTIONS):
                 self.functions[node.name] = node
                 scope = node.name
-            waiting.extend((child, scope) for child in ast.iter_child_nodes(node))
+            if isinstance(node, (ast.If, ast.While)):
+                waiting.append((node.test, scope, branch))
+                inside = _Branch(node, scope)
+                waiting.extend((child, scope, inside) for child in (*node.body, *node.orelse))
+            else:
+                waiting.extend((child, scope, branch) for child in ast.iter_child_nodes(node))
         for _ in range(_ROUNDS):
             before = dict(self.kinds)
             for node, scope in self.nodes:
@@ -196,27 +206,46 @@ class _Reading:
         for _ in range(_ROUNDS):
             before = len(ending)
             for node, scope in self.nodes:
-                for expression in _ends(node, scope, names, functions):
+                for expression, place in self._ends(node, scope, names, functions):
                     if id(expression) in ending:
                         continue
                     ending[id(expression)] = expression
                     for part in ast.walk(expression):
                         if isinstance(part, ast.Name):
-                            names.add((scope, part.id))
+                            names.add((place, part.id))
                         elif isinstance(part, ast.Call):
                             functions.add(_name(part.func))
             if len(ending) == before:
                 break
         return list(ending.values())
 
+    def _ends(
+        self, node: ast.AST, scope: str, names: set[tuple[str, str]], functions: set[str]
+    ) -> Iterator[tuple[ast.AST, str]]:
+        """What ends the process at one node, each with its function: the tests of all branches around it, from the
+        inside out up to one that is known already."""
+        for expression in _ends(node, scope, names, functions):
+            yield expression, scope
+        if _stops(node) or _passes(node, scope, names, functions):
+            branch = self.around.get(id(node))
+            while branch is not None and not branch.known:
+                branch.known = True
+                yield branch.statement.test, branch.scope
+                branch = self.around.get(id(branch.statement))
+
+
+@dataclass(slots=True)
+class _Branch:
+    """An `if` or `while` in a function; `known` once it is found to end the process."""
+
+    statement: ast.If | ast.While
+    scope: str
+    known: bool = False
+
 
 def _ends(node: ast.AST, scope: str, names: set[tuple[str, str]], functions: set[str]) -> Iterator[ast.AST]:
     if isinstance(node, ast.Assert):
         yield node.test
-    elif isinstance(node, (ast.If, ast.While)):
-        inside = [part for statement in (*node.body, *node.orelse) for part in ast.walk(statement)]
-        if any(_stops(part) or _passes(part, scope, names, functions) for part in inside):
-            yield node.test
     elif isinstance(node, ast.Call) and _name(node.func) in _EXITS:
         yield from node.args
     elif isinstance(node, ast.BoolOp) and any(_stops(part) for value in node.values for part in ast.walk(value)):

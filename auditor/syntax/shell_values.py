@@ -23,8 +23,14 @@ MAX_EXPANDED = 40_000
 """How many words all expansions of one text may give together; past it variables stay whole."""
 MAX_WEIGHT = 8_000
 """How large the default of a variable may be: fragments, and 32 characters count as one; past it it is not known."""
-MAX_DEPTH = 16
-"""How deep defaults may stand in each other."""
+MAX_DEPTH = 8
+"""How deep defaults may stand in each other; deeper ones are flattened."""
+MAX_FLAT = 4_000
+"""How long a flattened default may be, in characters, and of how many fragments; past it it is not known."""
+MAX_NODES = 500
+"""How many parts a value from outside of the text may have, its defaults included; past it it is not known."""
+LONG = 64
+"""From how many parts on a variable that is added to is not evaluated again for each addition."""
 
 Branch = tuple[tuple[int, int, bool | None], ...]
 """The conditional arms around a place, outermost first: block, arm, and whether the arm is taken (`None`: unknown)."""
@@ -275,10 +281,12 @@ class Scope:
     def variable(self, piece: Variable, offsets: range) -> tuple[Fragment, ...]:
         def hole(inner: tuple[Fragment, ...] | None, origin: Span | None = None) -> Fragment:
             """The variable with what its default is made of; a default over the bounds is not known."""
-            weight, depth = 1, 0
-            for part in inner or ():
-                weight += part.weight + len(part.text) // 32
-                depth = max(depth, part.depth + 1)
+            weight, depth = _size(inner or ())
+            if inner is not None and depth > MAX_DEPTH and weight <= MAX_WEIGHT:
+                inner = tuple(flatten(inner))
+                weight, depth = _size(inner)
+                if len(inner) > MAX_FLAT or sum(len(part.text) for part in inner) > MAX_FLAT:
+                    inner = None
             if inner is None or weight > MAX_WEIGHT or depth > MAX_DEPTH:
                 return Fragment(piece.written, offsets, piece.quoted, Hole(piece.name))
             made = Hole(piece.name, value_of(inner), origin)
@@ -317,12 +325,22 @@ class Scope:
             return (fragment,)
         return (hole(known, origin),)
 
+    def added_to(self, piece: Piece, name: str) -> Fragment | None:
+        """The `$NAME` of a `NAME="$NAME more"` that has grown long, not evaluated: the definition holds it already."""
+        if not isinstance(piece, Variable) or piece.name != name or piece.operator or piece.array:
+            return None
+        binding = self.current(name)
+        if binding is None or binding.words is not None or len(binding.parts) < LONG:
+            return None
+        offsets = range(piece.start, piece.start + len(piece.written))
+        return Fragment(piece.written, offsets, piece.quoted, Hole(name, None, binding.span))
+
     def of_definition(self, definition: Definition) -> tuple[Fragment, ...]:
         """Fragments of a definition that a reader of the surrounding format made."""
         span = definition.span
         value = definition.value
         if isinstance(value, Unresolved):
-            return self.of_parts(value, span)
+            return self.of_parts(value, span, [MAX_NODES])
         text = _text(value)
         written = self.source.text[span.start.offset : span.end.offset] if span.path == self.source.path else ""
         start = written.find(text) if text else -1
@@ -331,8 +349,9 @@ class Scope:
             return (Fragment(text, range(first, first + len(text))),)
         return (Fragment(text, _spread(len(text), span.start.offset, span.end.offset)),)
 
-    def of_parts(self, value: Unresolved, span: Span) -> tuple[Fragment, ...]:
-        """Fragments of a value with variables: each part where it stands in the text of the definition."""
+    def of_parts(self, value: Unresolved, span: Span, left: list[int]) -> tuple[Fragment, ...]:
+        """Fragments of a value with variables: each part where it stands in the text of the definition; `left` counts
+        down the parts that may still be looked at."""
         start, end = span.start.offset, span.end.offset
         text = self.source.text if span.path == self.source.path else ""
         found: list[Fragment] = []
@@ -348,11 +367,17 @@ class Scope:
             stop = text.find(following, start, end) if isinstance(following, str) else end
             written = text[start:stop] if start < stop <= len(text) else f"${{{part.name}}}"
             offsets = range(start, stop) if start < stop <= len(text) else _spread(len(written), start, end)
-            inner = None
-            if part.default is not None and not isinstance(part.default, Unresolved):
+            inner: tuple[Fragment, ...] | None = None
+            left[0] -= 1
+            if isinstance(part.default, Unresolved) and left[0] > 0:
+                inner = self.of_parts(part.default, part.origin or span, left)
+            elif part.default is not None and not isinstance(part.default, Unresolved):
                 default = _text(part.default)
                 inner = (Fragment(default, _spread(len(default), start, max(stop, start + 1))),)
-            found.append(Fragment(written, offsets, False, part, inner))
+            weight, depth = _size(inner) if inner is not None else (1, 0)
+            if left[0] <= 0:
+                weight = MAX_WEIGHT + 1
+            found.append(Fragment(written, offsets, False, part, inner, weight, depth))
             start = max(start, stop)
         return tuple(found)
 
@@ -423,6 +448,15 @@ class Scope:
         return None
 
 
+def _size(inner: Iterable[Fragment]) -> tuple[int, int]:
+    """Weight and depth of a variable whose default is made of these fragments."""
+    weight, depth = 1, 0
+    for part in inner:
+        weight += part.weight + len(part.text) // 32
+        depth = max(depth, part.depth + 1)
+    return weight, depth
+
+
 def _split(fragments: Iterable[Fragment]) -> list[list[Fragment]]:
     """Fields of evaluated text at blanks, each with its offsets; holes stay whole."""
     fields: list[list[Fragment]] = [[]]
@@ -472,7 +506,8 @@ def token_ends(token: WordToken) -> tuple[int, int] | None:
 def _spread(count: int, start: int, end: int) -> tuple[int, ...]:
     """Offsets for text that does not stand in the file as it is: inside the span, never decreasing."""
     last = max(start, end - 1)
-    return tuple(min(start + index, last) for index in range(count))
+    inside = min(count, last - start)
+    return (*range(start, start + inside), *(last,) * (count - inside))
 
 
 def _text(value: object) -> str:

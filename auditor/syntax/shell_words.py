@@ -462,7 +462,8 @@ class _Reading:
                 words.extend(self.scope.expand(element)[: MAX_FIELDS - len(words)])
             empty = self.scope.word((), False, token.raw, whole)
             return Assignment(name, empty, whole, append=append, words=tuple(words))
-        fragments = self.scope.evaluate(rest)
+        grown = self.scope.added_to(rest[0], name) if len(rest) > 1 else None
+        fragments = self.scope.evaluate(rest) if grown is None else (grown, *self.scope.evaluate(rest[1:]))
         value_ends = piece_ends(rest)
         span = self.source.span(*value_ends) if value_ends else self.source.span(ends[1], ends[1])
         word = self.scope.word(fragments, token.quoted, token.raw[match.end() :], span)
