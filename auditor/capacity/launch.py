@@ -26,6 +26,7 @@ INTEGERS: Mapping[str, str] = {
     "page-size": "page_size",
     "dcp-size": "dcp",
     "kt-num-gpu-experts": "gpu_experts",
+    "speculative-num-draft-tokens": "draft_tokens",
 }
 FLOATS: Mapping[str, str] = {
     "mem-fraction-static": "fraction",

@@ -14,6 +14,7 @@ from auditor.capacity.cell import cell_bytes
 from auditor.capacity.fraction import static_fraction, workspace
 from auditor.capacity.interval import Interval, hull
 from auditor.capacity.spec import LaunchSpec
+from auditor.capacity.states import after_states
 from auditor.capacity.weights import weights_per_gpu
 from auditor.model.records import dataclass, replace
 
@@ -45,12 +46,12 @@ class PoolEstimate:
 
 def free_before_load(spec: LaunchSpec) -> Interval:
     """M0: what the driver reports less the contexts of CUDA or HIP and of the collectives. Public logs show 0.75 to
-    1.15 GiB on one CUDA device (growing with the card), about 2 GiB with eight ranks, and up to 10 GiB on eight AMD
-    ranks; on memory shared with the host, what the host leaves."""
+    1.15 GiB on one CUDA device (growing with the card), about 2 GiB with eight ranks, and 4 to 10 GiB on two
+    to eight AMD ranks; on memory shared with the host, what the host leaves."""
     total = spec.memory / GIB
     if spec.unified:
-        # public start-ups on one and the same device: 41, 47 and 113 GiB free of 120
-        return hull(total * 0.33, total * 0.985, expected=total * 0.7) * GIB
+        # public start-ups on one and the same device: 111 to 113 GiB free of 120 in five, 41 and 47 beside other work
+        return hull(total * 0.33, total * 0.985, expected=total * 0.935) * GIB
     ranks = min(spec.tp * spec.pp // max(1, spec.nodes or 1) or 1, 8)
     context = 0.65 + 0.0055 * total
     smallest = spec.smallest / GIB if spec.smallest else None
@@ -59,7 +60,7 @@ def free_before_load(spec: LaunchSpec) -> Interval:
         low = (total if smallest is None else smallest) - 4.5
         return (Interval(low, max(low, total - 3.0), max(low, total - 0.5)) * GIB).at_least(1.0)
     if spec.vendor == "amd":
-        collective = Interval(0.2, 0.75, 1.2) * (ranks if ranks > 1 else 0)
+        collective = Interval(1.6, 6.0, 9.6) if ranks > 1 else Interval(0, 0, 0)
         return ((Interval(total - 1.5, total - 0.9, total - 0.4) - collective) * GIB).at_least(1.0)
     collective = (
         Interval(0.1, 0.6, 1.2) if 1 < ranks < 8 else Interval(0.4, 0.9, 1.8) if ranks >= 8 else Interval(0, 0, 0)
@@ -99,7 +100,7 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
         budget = budget - Interval(0, extra, 1124 * 2**20)
     budget = budget.at_least(0.0)
     if spec.shape.linear_layers:
-        budget = _after_states(spec, budget)
+        budget = after_states(spec, budget)
     raw = budget / cell
     page = spec.page_size or 1
     if hosted is not None:
@@ -123,21 +124,6 @@ def _without_experts(spec: LaunchSpec, loaded: Interval | None, free: Interval) 
         return None
     rest = weights_per_gpu(replace(spec, gpu_experts=0))
     return rest if rest is not None and rest.expected < HIGHEST * free.expected else None
-
-
-def _after_states(spec: LaunchSpec, budget: Interval) -> Interval:
-    """What linear-attention states leave. Without a number of requests the states take r / (1 + r) of the budget
-    (`mamba_full_memory_ratio`, 0.9); without the radix cache they take what the running requests need."""
-    ratio = 0.9 if spec.mamba_full_memory_ratio is None else spec.mamba_full_memory_ratio
-    share = budget * (1 / (1 + ratio))
-    if spec.max_running_requests and spec.disable_radix_cache:
-        need = spec.shape.state_bytes / spec.attention_ranks * (spec.max_running_requests + 1)
-        return (budget - need).at_least(0.0)
-    # slots are whole states and come out of the other part, so that the pool keeps its share and up to one state more;
-    # speculative decoding with few requests leaves it what their draft states do not take (`_handle_max_mamba_cache`)
-    slot = spec.shape.state_bytes / spec.attention_ranks
-    high = share.high + slot if not spec.speculative else share.high + 0.15 * (budget.high - share.high)
-    return Interval(share.low * 0.98, share.expected, max(high, share.high))
 
 
 def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:

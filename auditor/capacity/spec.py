@@ -40,6 +40,7 @@ class LaunchSpec:
     page_size: int | None = None
     role: str | None = None
     speculative: str | None = None
+    draft_tokens: int | None = None
     draft: ModelShape | None = None
     swa_full_tokens_ratio: float | None = None
     mamba_full_memory_ratio: float | None = None

@@ -35,6 +35,7 @@ INTEGERS = {
     "page_size": ("--page-size",),
     "dcp": ("--dcp-size", "--decode-context-parallel-size"),
     "gpu_experts": ("--kt-num-gpu-experts",),
+    "draft_tokens": ("--speculative-num-draft-tokens",),
 }
 FLOATS = {
     "fraction": ("--mem-fraction-static",),
