@@ -44,13 +44,23 @@ class SplitParams:
 @dataclass(frozen=True, slots=True)
 class SlotParams:
     """Pools of slots, pages, rows. `releasing` and `taking` begin the names of methods that give a handle back or hand
-    one out; `free` are words of a container of free handles, `aside` of one that is not (deferral lists, figures);
-    `wiping` are calls that make the old content unusable; `owning` are words of what tells one tenant of a handle from
-    the next; `keys` are words of parameters that are no handles."""
+    one out; `vague` are those of the former that say it only in a class of `pools`, `getting` begin names that may hand
+    out as well, and `turning` begin names in `back` that give nothing back; `free` are words of a container of free
+    handles (`loose` alone do not prove it), `aside` of one that is not (deferral lists, figures); `wiping` are calls
+    that make the old content unusable; `owning` are words of what tells one tenant of a handle from the next; `keys`
+    are words of parameters that are no handles."""
 
     releasing: Words = (
         "free", "release", "give", "recycle", "put", "return", "dealloc", "deallocate", "unreserve", "restore",
-        "relinquish", "hand", "surrender", "drop", "checkin", "despawn", "destroy", "retire",
+        "relinquish", "hand", "surrender", "drop", "checkin", "despawn", "destroy", "retire", "reclaim", "vacate",
+        "dispose", "kill", "unassign", "unlease", "repool", "remove", "delete",
+    )  # fmt: skip
+    vague: Words = ("put", "hand", "restore", "drop", "destroy", "dispose", "kill", "remove", "delete")
+    turning: Words = ("call", "fall", "roll", "write", "push", "feed", "play", "look", "read", "track", "step", "trace")
+    pools: Words = ("pool", "allocator", "arena", "slab", "freelist", "recycler", "pools")
+    getting: Words = (
+        "get", "obtain", "open", "spawn", "create", "new", "fetch", "pull", "request", "draw", "provide", "lend",
+        "hire", "make",
     )  # fmt: skip
     taking: Words = (
         "alloc", "allocate", "reserve", "acquire", "take", "claim", "prealloc", "preallocate", "borrow", "lease",
@@ -60,6 +70,7 @@ class SlotParams:
         "free", "idle", "available", "avail", "vacant", "unused", "spare", "recycled", "freelist", "freed",
         "unallocated", "reusable", "released", "release", "pool", "empty", "open", "stock", "unoccupied", "bag",
     )  # fmt: skip
+    loose: Words = ("released", "release", "pool", "empty", "open", "stock", "bag")
     aside: Words = (
         "group", "groups", "deferred", "defer", "later", "count", "counts", "counter", "num", "total", "scratch",
         "stats", "metrics", "log", "history", "result", "results", "callbacks", "context", "contexts", "trt",
@@ -70,16 +81,18 @@ class SlotParams:
         "reset", "clear", "zero", "fill", "close", "rollback", "wipe", "scrub", "erase", "invalidate", "purge",
         "clean", "cleanup", "sanitize", "sanitise", "truncate", "unmap", "forget", "disconnect", "restore", "revoke",
         "evict", "blank", "shred", "discard", "reinit", "reinitialize", "expire", "unbind", "detach",
+        "memset", "nullify", "expunge",
     )  # fmt: skip
     owning: Words = (
         "generation", "gen", "gens", "generations", "epoch", "epochs", "version", "versions", "owner", "owners",
         "token", "lease", "ticket", "nonce", "tag", "stamp", "request", "req", "rid", "tenant", "serial", "sequence",
-        "era", "incarnation", "holder", "cookie", "revision", "valid",
+        "era", "incarnation", "holder", "cookie", "revision", "valid", "holders", "stamps", "leases", "tickets",
+        "tenants", "serials", "revisions",
     )  # fmt: skip
     keys: Words = (
         "layer", "key", "keys", "request", "req", "rid", "name", "replica", "command", "layers", "hash", "uuid",
         "path", "url", "field", "attr", "attribute", "kind", "type", "encoder", "decoder", "worker", "rank", "device",
-        "stream", "dim", "axis", "batch", "head", "step",
+        "stream", "dim", "axis", "batch", "head", "step", "l",
     )  # fmt: skip
     capacity: Words = (
         "capacity", "available", "ensure", "room", "enough", "fits", "can", "check", "has", "assert", "require",

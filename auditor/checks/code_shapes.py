@@ -239,10 +239,10 @@ def _method(starts: Iterable[str]) -> tuple[Pattern, ...]:
 def release_shape(params: SlotParams) -> Shape:
     """A method that gives something back by its name, and something that goes into a list."""
     return Shape(
-        _method(params.releasing),
+        (*_method(params.releasing), re.compile(rb"def _*(?:[a-z]+_back|check_in)\w*\(")),
         (
             re.compile(rb"\.(?:append|extend|add|put|push|insert|update|enqueue|write|offer|return|try_)"),
-            re.compile(rb"heappush\("),
+            re.compile(rb"(?:heappush|insort\w*)\("),
             re.compile(rb"\+="),
             re.compile(rb"\] *= *[^=]"),
             re.compile(rb"= *[^\n]*(?:[-+|*(\[]|$)", re.MULTILINE),
@@ -255,8 +255,8 @@ def take_shape(params: SlotParams) -> Shape:
     return Shape(
         _method((*params.taking, "pre")),
         (
-            re.compile(rb"self\.[^\n]*?\.(?:pop|get_nowait|dequeue)"),
-            re.compile(rb"heappop\( *self\."),
+            re.compile(rb"\.(?:pop|get_nowait|dequeue)"),
+            re.compile(rb"(?:heappop|islice)\( *self\."),
             re.compile(rb"self\.[^\n]*?\[ *:"),
         ),
     )

@@ -8,14 +8,18 @@ from collections.abc import Iterator
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import SlotParams
-from auditor.checks.slot_pools import begins, gives_back, in_order, is_free_list, methods, pool_tree
-from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional
-from auditor.syntax.names import word_set, words
+from auditor.checks.handle_views import NUMBERS, Views
+from auditor.checks.pool_structure import is_out
+from auditor.checks.slot_pools import begins, gives_back, in_order, methods, pool_tree
+from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, positional
+from auditor.syntax.names import word_set
 from auditor.syntax.python_nodes import walk
 
-NUMBERS = frozenset({"index", "idx", "id", "slot", "page", "row", "position", "pos", "offset", "number", "block"})
-GATHERING = frozenset({"index_select", "gather", "take", "take_along_axis"})
 COPYING = frozenset({"copy", "copy_", "clone", "write", "memcpy", "copyto", "send", "put", "CopyTo"})
+SENDING = frozenset({"write", "send", "put"})  # what they are called on is where to, not what
+COLLECTING = frozenset({"append", "extend", "add", "appendleft", "Add", "AddRange", "update"})
+CHECKS = frozenset({"check", "verify", "validate", "ensure", "require", "assert"})
+OWNS = frozenset({"owns", "own", "belongs", "holds", "allowed", "authorize", "authorized", "authorise", "authorised"})
 
 
 def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]:
@@ -25,10 +29,12 @@ def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]
         return
     for owner in classes(whole):
         found = list(methods(owner))
-        if not any(gives_back(method, params) for method in found):
+        giving = [method for method in found if gives_back(method, params, owner)]
+        if not giving:
             continue
+        released = frozenset(argument.arg for method in giving for argument in positional(method))
         for method in found:
-            node = _read(method, params)
+            node = _read(method, released, params)
             if node is None:
                 continue
             yield Match(
@@ -41,99 +47,78 @@ def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]
             )
 
 
-def _read(method: FunctionNode, params: SlotParams) -> ast.AST | None:
+def _read(method: FunctionNode, released: frozenset[str], params: SlotParams) -> ast.AST | None:
+    """The read that a method gives out; `released` are the names that releasing methods know the handle by."""
     if method.name.startswith("__") or begins(method.name, (*params.releasing, *params.taking)):
         return None
-    outward = {argument.arg for argument in positional(method) if _is_out(argument)}
-    handles = {argument.arg for argument in positional(method) if word_set(argument.arg).isdisjoint(params.keys)}
-    handles -= outward
-    if not handles or _verifies(method, params):
+    outward = {argument.arg for argument in positional(method) if is_out(argument)}
+    given = {argument.arg for argument in positional(method)} - outward
+    handles = {name for name in given if word_set(name).isdisjoint(params.keys)}
+    if not handles:
         return None
-    aliases = {}
+    views = Views(handles, released, params)
     nodes = in_order(method)
     for node in nodes:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            if _is_item(node.value, handles, params):
-                if node.targets[0].id in outward:
-                    return node.value
-                aliases[node.targets[0].id] = node.value
-            elif not isinstance(node.value, ast.Name):
-                handles -= {node.targets[0].id} if not _same(node.value, handles) else set()
+        views.spread(node)
     for node in nodes:
-        if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value is not None:
-            read = _given(node.value, handles, aliases, params)
-            if read is not None:
-                return read
-        # A private method that copies moves pages inside of the pool; one that returns them is how they get out.
-        if isinstance(node, ast.Call) and last_name(node.func) in COPYING and not method.name.startswith("_"):
-            for part in [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]:
-                read = _given(part, handles, aliases, params)
-                if read is not None:
-                    return read
+        found = views.learn(node, outward)
+        if found is not None:
+            return None if _verifies(method, given, views, params) else found
+    for node in nodes:
+        read = _given_by(node, views, method.name.startswith("_"))
+        if read is not None:
+            return None if _verifies(method, given, views, params) else read
     return None
 
 
-def _is_out(argument: ast.arg) -> bool:
-    """A parameter that the caller gets back: `out T item`."""
-    kind = argument.annotation
-    return isinstance(kind, ast.Subscript) and isinstance(kind.value, ast.Name) and kind.value.id == "Out"
-
-
-def _same(value: ast.expr, handles: set[str]) -> bool:
-    """`index = int(index) // page`: still the caller's number."""
-    return any(isinstance(part, ast.Name) and part.id in handles for part in walk(value))
-
-
-def _is_item(node: ast.AST, handles: set[str], params: SlotParams) -> bool:
-    if isinstance(node, (ast.Call,)) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
-        owner = path_of(node.func.value) or ""
-        return owner.startswith("self.") and isinstance(node.args[0], ast.Name) and node.args[0].id in handles
-    if isinstance(node, ast.Call) and last_name(node.func) in GATHERING:
-        return _gathers(node, handles, params)
-    if not isinstance(node, ast.Subscript):
-        return False
-    base = path_of(node.value)
-    if base is None or not base.startswith("self.") or is_free_list(base, params) or base[5:].isupper():
-        return False
-    if not word_set(base).isdisjoint(params.owning) or "constant" in words(base):
-        return False
-    inner = node.slice
-    if isinstance(inner, ast.Attribute) and not word_set(inner.attr).isdisjoint(NUMBERS):
-        inner = inner.value  # `handle.index`, of a handle whose other half nobody looks at
-    return isinstance(inner, ast.Name) and inner.id in handles
-
-
-def _gathers(node: ast.Call, handles: set[str], params: SlotParams) -> bool:
-    """`torch.index_select(self.rows, 0, handles)`, `self.rows.index_select(0, handles)`."""
-    sources = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-    bases = [path_of(part) or "" for part in (*sources, *node.args)]
-    own = [base for base in bases if base.startswith("self.") and not is_free_list(base, params)]
-    asked = any(isinstance(part, ast.Name) and part.id in handles for part in node.args)
-    return asked and any(word_set(base).isdisjoint(params.owning) for base in own)
-
-
-def _given(value: ast.expr, handles: set[str], aliases: dict[str, ast.expr], params: SlotParams) -> ast.AST | None:
-    """The read inside of what is returned or copied; an alias counts where it was read."""
-    for part in in_order(value):
-        if _is_item(part, handles, params):
-            return part
-        if isinstance(part, ast.Name) and part.id in aliases:
-            return aliases[part.id]
+def _given_by(node: ast.AST, views: Views, private: bool) -> ast.AST | None:
+    """What a statement returns, yields or copies of what stands behind a handle."""
+    if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value is not None:
+        return views.given(node.value)
+    if not isinstance(node, ast.Call):
+        return None
+    parts = list(node.args)
+    if isinstance(node.func, ast.Attribute) and node.func.attr not in SENDING:
+        parts.append(node.func.value)
+    # A private method that copies moves pages inside of the pool; one that returns them is how they get out.
+    if last_name(node.func) in COPYING and not private:
+        return next((read for part in parts if (read := views.given(part)) is not None), None)
+    if last_name(node.func) in COLLECTING and isinstance(node.func, ast.Attribute):
+        receiver = node.func.value
+        reads = [read for part in node.args if (read := views.held(part)) is not None]
+        if isinstance(receiver, ast.Name) and reads:
+            views.aliases.setdefault(receiver.id, reads[0])  # `rows.append(self.rows[i])`, and the list is returned
     return None
 
 
-def _verifies(method: FunctionNode, params: SlotParams) -> bool:
-    """Something of the method compares a generation, an owner, a lease."""
+def _verifies(method: FunctionNode, given: set[str], views: Views, params: SlotParams) -> bool:
+    """Something of the method compares a generation, an owner, a lease, or what stands there with what the caller
+    says of it."""
     for node in walk(method):
         if isinstance(node, ast.Compare):
             for part in walk(node):
                 name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
                 if name and not word_set(name).isdisjoint(params.owning):
                     return True
+            sides = [node.left, *node.comparators]
+            # `self.holder[slot] is not holder`, `slot not in client.slots`
+            member = isinstance(node.ops[0], (ast.In, ast.NotIn)) and views.is_number(node.left)
+            ours = [side for side in sides if views.inside(side)] or ([node.left] if member else [])
+            used = {part.id for side in ours for part in walk(side) if isinstance(part, ast.Name)}
+            if ours and any(_says(side, (given | views.derived) - used, given) for side in sides if side not in ours):
+                return True
         if isinstance(node, ast.Call):
             parts = word_set(last_name(node.func))
-            if not parts.isdisjoint({"check", "verify", "validate", "ensure", "require", "assert"}) and not (
-                parts.isdisjoint({*params.owning, "handle", "live", "current", "fresh", "stale"})
-            ):
+            about = not parts.isdisjoint({*params.owning, "handle", "live", "current", "fresh", "stale"})
+            if about and not parts.isdisjoint(CHECKS):
+                return True
+            if not parts.isdisjoint(OWNS) and len(node.args) > 1:
                 return True
     return False
+
+
+def _says(side: ast.expr, others: set[str], given: set[str]) -> bool:
+    """What the caller says of the thing, beyond the number: another parameter, another half of the handle."""
+    if isinstance(side, ast.Attribute) and isinstance(side.value, ast.Name) and side.value.id in given:
+        return word_set(side.attr).isdisjoint(NUMBERS)
+    return any(isinstance(part, ast.Name) and part.id in others for part in walk(side))

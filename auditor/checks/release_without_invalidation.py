@@ -7,16 +7,8 @@ from collections.abc import Iterator
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import SlotParams
-from auditor.checks.slot_pools import (
-    compares_mark,
-    gives_back,
-    in_order,
-    methods,
-    pool_tree,
-    prepared,
-    raises_mark,
-    wiped,
-)
+from auditor.checks.slot_pools import gives_back, in_order, methods, pool_tree
+from auditor.checks.slot_wipes import compares_mark, prepared, raises_mark, wiped
 from auditor.syntax.code_tree import CodeTree, FunctionNode, classes
 from auditor.syntax.names import word_set
 
@@ -28,7 +20,7 @@ def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]
         return
     for owner in classes(whole):
         for method in methods(owner):
-            places = gives_back(method, params)
+            places = gives_back(method, params, owner)
             if (
                 not places
                 or wiped(method, places[-1].handles, params)
