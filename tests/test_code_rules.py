@@ -23,7 +23,7 @@ from auditor.model.rules import Rule
 from auditor.model.spans import SourceFile, Span
 from auditor.rulebook import load_rules
 from auditor.syntax.code_tree import CodeTree
-from auditor.syntax.python_parts import matching_functions
+from auditor.syntax.python_parts import PythonParts
 from tests.trees import ROOT, SHARED
 
 CODE_RULES = tuple(
@@ -150,7 +150,7 @@ def test_a_long_file_without_a_statement_is_read(profile: str, line: str) -> Non
         module("queue.py", "def f(self, r):\n    if r.state == State.DONE:\n        pass\n"),
     ]
     assert run_code_checks([*others, empty], CODE_RULES, 1, profile)[1] == []
-    assert matching_functions(empty.source, lambda data, start, end: True) is not None
+    assert PythonParts(empty.source).functions(lambda data, start, end: True) is not None
 
 
 def test_a_bug_of_ours_in_one_file_costs_that_file_alone(monkeypatch: pytest.MonkeyPatch) -> None:

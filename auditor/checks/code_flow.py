@@ -14,7 +14,7 @@ from auditor.checks.code_atoms import Atom, Names, implied
 from auditor.checks.code_words import AdmissionWords, StateWords
 from auditor.model.records import dataclass, field, replace
 from auditor.syntax.code_tree import FunctionNode, last_name, path_of
-from auditor.syntax.python_nodes import walk
+from auditor.syntax.python_nodes import children_of, walk
 
 MOST_FACTS = 48  # of one subject; a function that asks more often than that is a table
 _COPIES = frozenset({"list", "tuple", "set", "sorted", "reversed", "deque", "filter", "dict"})
@@ -518,7 +518,9 @@ class Walker:
             return
         if isinstance(node, ast.Call):
             self._call(node, state)
-        for child in ast.iter_child_nodes(node):
+        for child in children_of(node):
+            if isinstance(child, (ast.Name, ast.Constant)):
+                continue
             if isinstance(child, ast.expr):
                 self._expression(child, state)
             elif isinstance(child, ast.keyword):

@@ -14,13 +14,14 @@ from auditor.errors import ReadError
 from auditor.model.facts import CodeModule
 from auditor.model.findings import Problem
 from auditor.model.records import dataclass, field
-from auditor.syntax.code_tree import CodeTree, parse
+from auditor.syntax.code_tree import CodeTree, Mentioning, parse
 
 if TYPE_CHECKING:
     from auditor.cache import FactCache
+    from auditor.syntax.python_parts import PythonParts
 
 TOO_DEEP = "nested too deeply for the code rules"
-SEARCHED_BYTES, PARSED_BYTES = 2_000_000, 400_000  # below these a second process costs more than it saves
+SEARCHED_BYTES, PARSED_BYTES = 400_000_000, 8_000_000  # below these a second process costs more than it saves
 SHARES = 8  # of each process: what there is to find stands close together in a tree
 
 Wanted = Callable[..., bool]  # of the bytes of a file, and from where to where
@@ -49,7 +50,9 @@ class Reading:
     problems: list[Problem] = field(default_factory=list)
     _tree: CodeTree | None = None
     _tried: bool = False
+    _parts: PythonParts | None = None
     _classes: dict[frozenset[str], CodeTree | None] = field(default_factory=dict)
+    _mentioning: dict[tuple[Wanted, frozenset[str]], CodeTree | None] = field(default_factory=dict)
 
     def tree(self) -> CodeTree | None:
         """The whole file; `None` where it cannot be parsed, which is a problem of the file then."""
@@ -71,22 +74,36 @@ class Reading:
         """The functions that are wanted; the whole file where that is parsed already, or cannot be cut up."""
         if wanted is None or self._tried or self.module.language != "python":
             return self.tree()
-        from auditor.syntax.python_parts import matching_functions
+        found = self._cut().functions(wanted)
+        return self.tree() if found is None else self._of(found, partial(self._with_mentioning, wanted))
 
-        found = matching_functions(self.module.source, wanted)
-        return self.tree() if found is None else self._of(found)
+    def _with_mentioning(self, wanted: Wanted, texts: frozenset[str]) -> CodeTree | None:
+        """The functions that are wanted, and those that hold one of the texts."""
+        if (wanted, texts) not in self._mentioning:
+            sought = [text.encode() for text in texts]
+            self._mentioning[wanted, texts] = self.part(
+                lambda data, start, end: (
+                    any(data.find(text, start, end) >= 0 for text in sought) or wanted(data, start, end)
+                )
+            )
+        return self._mentioning[wanted, texts]
 
     def classes(self, wanted: Wanted) -> CodeTree | None:
         """The classes that are wanted, whole, with those of the file that they inherit from."""
         if self._tried or self.module.language != "python":
             return self.tree()
-        from auditor.syntax.python_parts import matching_classes
-
-        found = matching_classes(self.module.source, wanted)
+        found = self._cut().classes(wanted)
         return self.tree() if found is None else self._of(found)
 
-    def _of(self, module: ast.Module) -> CodeTree:
-        return CodeTree(self.module.source, module, "python", self.tree, self._named)
+    def _cut(self) -> PythonParts:
+        if self._parts is None:
+            from auditor.syntax.python_parts import PythonParts
+
+            self._parts = PythonParts(self.module.source)
+        return self._parts
+
+    def _of(self, module: ast.Module, mentioning: Mentioning | None = None) -> CodeTree:
+        return CodeTree(self.module.source, module, "python", self.tree, self._named, mentioning)
 
     def _named(self, names: frozenset[str]) -> CodeTree | None:
         if names not in self._classes:
@@ -107,7 +124,7 @@ def holds(shape: Shape | None, module: CodeModule) -> bool:
     """Whether a file may be of interest. The shapes are for Python, the language of large trees."""
     if shape is None or module.language != "python":
         return True
-    return shape.holds_file(module.source.path, module.source.data)
+    return shape.holds_file(module.source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,27 +17,60 @@ from auditor.model.records import dataclass
 if TYPE_CHECKING:
     from auditor.checks.code_index import CodeIndex
     from auditor.checks.code_words import StateWords
+    from auditor.model.spans import SourceFile
 
 Pattern = re.Pattern[bytes]
 
 
 @dataclass(frozen=True, slots=True)
+class Paths:
+    """Files by where they stand (a pattern for their folder) or by what they are called."""
+
+    folders: re.Pattern[str]
+    names: re.Pattern[str]
+
+    def hold(self, path: str) -> bool:
+        """Whether a path is one of them."""
+        folder, _, name = path.rpartition("/")
+        known = _folders.setdefault(self.folders.pattern, {})
+        found = known.get(folder)
+        if found is None:
+            found = known[folder] = self.folders.search(folder) is not None
+        return found or self.names.search(name) is not None
+
+
+_folders: dict[str, dict[str, bool]] = {}  # by pattern: a tree has six times fewer folders than files
+
+
+@dataclass(frozen=True, slots=True)
 class Shape:
-    """A piece of source is of interest where one of `any_of` is found in it, and one of `also` where there are some.
+    """A piece of source is of interest where one of `any_of` is found in it, and one of `also` where there are some;
+    with `within`, in the function that `any_of` finds the head of.
     Of a whole file less is asked first, for speed: that its path has `where` in it and not `aside`, that it is one of
-    `paths` or holds one of `words`, that `first` is found in it."""
+    `paths` or holds one of `words`, that it defines a function whose name begins as `defines`, that it names a member
+    that begins as `member`, that `first` is found in it."""
 
     any_of: tuple[Pattern, ...]
     also: tuple[Pattern, ...] = ()
     words: tuple[bytes, ...] = ()
     paths: frozenset[str] | None = None
     first: Pattern | None = None
-    where: re.Pattern[str] | None = None
-    aside: re.Pattern[str] | None = None
+    defines: Pattern | None = None
+    member: Pattern | None = None
+    where: Paths | None = None
+    aside: Paths | None = None
+    within: bool = False
 
     def holds(self, data: bytes, start: int = 0, end: int | None = None) -> bool:
         """Whether the bytes from `start` to `end` have this shape."""
         end = len(data) if end is None else end
+        if self.within:
+            return any(
+                pattern.search(data, match.end(), last)
+                for match in self.any_of[0].finditer(data, start, end)
+                for last in (_end_of_function(data, match.start(), match.end(), end),)
+                for pattern in self.also
+            )
         for pattern in self.any_of:  # a loop, because this is asked a hundred thousand times
             if pattern.search(data, start, end):
                 break
@@ -45,23 +78,71 @@ class Shape:
             return False
         return not self.also or any(pattern.search(data, start, end) for pattern in self.also)
 
-    def holds_file(self, path: str, data: bytes) -> bool:
+    def holds_file(self, source: SourceFile) -> bool:
         """Whether a whole file has this shape."""
-        if (self.where is not None and not self.where.search(path)) or (self.aside and self.aside.search(path)):
+        path, data = source.path, source.data
+        if self.where is not None and not self.where.hold(path):
             return False
         chosen = not self.words and self.paths is None
         if not (chosen or path in (self.paths or ()) or any(word in data for word in self.words)):
             return False
+        if self.aside is not None and self.aside.hold(path):
+            return False
+        if self.defines is not None and not _any_begins(self.defines, source.found(DEFINED)):
+            return False
+        if self.member is not None and not _any_begins(self.member, source.found(MEMBERS)):
+            return False
         return (self.first is None or self.first.search(data) is not None) and self.holds(data)
 
 
+# The names of functions and of members: one search over a file each, which then serves every shape that asks for names.
+DEFINED = re.compile(rb"def (\w+)")
+MEMBERS = re.compile(rb"\.([A-Z]\w*)")
+
+
+_begun: dict[bytes, dict[bytes, bool]] = {}  # by pattern, by name: most files of a tree use the same names
+
+
+def _any_begins(pattern: Pattern, names: Iterable[bytes]) -> bool:
+    known = _begun.setdefault(pattern.pattern, {})
+    for name in names:  # a loop, because this is asked for every file
+        answer = known.get(name)
+        if answer is None:
+            answer = known[name] = pattern.match(name) is not None
+        if answer:
+            return True
+    return False
+
+
+@lru_cache(maxsize=64)
+def _not_within(indent: int) -> Pattern:
+    return re.compile(rb"\n[ \t]{0,%d}(?=[^\s#)\]}])" % indent)
+
+
+def _end_of_function(data: bytes, at: int, after: int, end: int) -> int:
+    """Where the function ends whose `def` stands at this place: at the next line that is indented no more than its own,
+    outside of texts in triple quotes."""
+    head = data[data.rfind(b"\n", 0, at) + 1 : at]
+    quotes, last = 0, after
+    for match in _not_within(len(head) - len(head.lstrip())).finditer(data, after, end):
+        quotes += data.count(b'"""', last, match.start()) + data.count(b"'''", last, match.start())
+        last = match.start()
+        if quotes % 2 == 0:
+            return last
+    return end
+
+
 # Nothing serves from here: tests, benchmarks, simulations, what only watches.
-ASIDE_PATHS = re.compile(
-    r"(^|/)(tests?|testing|benchmarks?|examples?|simulat\w*|observability|metrics|telemetry|debug\w*)(/|$)|(^|/)(test_|bench)[^/]*$|_test\.\w+$"
+ASIDE_PATHS = Paths(
+    re.compile(
+        r"(?:^|/)(?:tests?|testing|benchmarks?|examples?|simulat\w*|observability|metrics|telemetry|debug\w*)(?:/|$)"
+    ),
+    re.compile(r"^(?:test_|bench)|_test\.\w+$"),
 )
 # Where tests stand. A single file given by name has no folder; the snippets and a hook's file list come like that.
-TEST_PATHS = re.compile(
-    r"^[^/]*$|(^|/)(tests?|testing|e2e|integration|kits?)(/|$)|(^|/)test_[^/]*$|_test\.py$|(^|/)conftest\.py$"
+TEST_PATHS = Paths(
+    re.compile(r"^$|(?:^|/)(?:tests?|testing|e2e|integration|kits?)(?:/|$)"),
+    re.compile(r"^test_|_test\.py$|^conftest\.py$"),
 )
 
 FEW = 8  # words; more of them are searched as fast by the pattern alone
@@ -139,7 +220,9 @@ def proven_shape(params: AdmitParams, index: CodeIndex) -> Shape | None:
     owners |= {alias for alias, name in index.aliases.items() if name in owners}
     patterns = []
     if asked:
-        patterns.append(re.compile(rb"[.\"'](?:" + _any_of(asked) + rb")\b"))
+        # The name stands first in the pattern, so that it is searched for as a literal; what is before it comes then.
+        encoded = [re.escape(name.encode()) for name in sorted(asked)]
+        patterns += [re.compile(name + rb"(?<=[.\"']" + name + rb")\b") for name in encoded]
     if owners:
         # It begins at the dot, which is found fast, and looks back.
         behind = b"|".join(rb"(?<=\b" + re.escape(name.encode()) + rb"\.)" for name in sorted(owners))
@@ -172,15 +255,11 @@ def door_shape(params: SplitParams, index: CodeIndex) -> Shape | None:
     )
 
 
+@lru_cache(maxsize=4)
 def predicate_shape(states: StateWords) -> Shape:
     """A terminal predicate: where the index begins. What else it needs follows from what is found there."""
-    return Shape(
-        (
-            re.compile(
-                rb"def (?:_|is_|has_|was_|request_|req_|job_|task_)*(?:" + _any_of(states.over) + rb")(?:_\w+)?\(self"
-            ),
-        )
-    )
+    name = rb"(?:_|is_|has_|was_|request_|req_|job_|task_)*(?:" + _any_of(states.over) + rb")"
+    return Shape((re.compile(rb"def " + name + rb"(?:_\w+)?\(self"),), defines=re.compile(name))
 
 
 _METHOD_END = re.compile(rb"\n(?![ \t]*\n|[ \t]{5,}|\t\t|[ \t]*[#)])")
@@ -189,16 +268,32 @@ _FIELD = re.compile(rb"\bself\.(\w+)|getattr\(\s*self\b")
 
 
 def single_field(shape: Shape, data: bytes, start: int = 0, end: int | None = None) -> bool:
-    """Whether a terminal predicate in a piece rests on one field of `self`: only such a verdict can be split."""
+    """Whether a terminal predicate in a piece rests on one field of `self`, which is set again after it was made: only
+    such a verdict can be split, into it and the one that is folded into it later."""
     end = len(data) if end is None else end
     for match in shape.any_of[0].finditer(data, start, end):
         indent = match.start() - data.rfind(b"\n", 0, match.start()) - 1
         last = _METHOD_END.search(data, data.find(b"\n", match.end(), end) + 1 or end, end) if indent <= 4 else None
         body = _SAID.sub(b"", data[match.end() : last.start() if last is not None else end])
-        found = _FIELD.findall(body)
-        if len(set(found)) == 1 or b"" in found:
+        found = set(_FIELD.findall(body))
+        if b"" in found or (len(found) == 1 and _set_again(found.pop(), data, start, end)):
             return True
     return False
+
+
+_INIT = re.compile(rb"def __init__\(")
+
+
+def _set_again(name: bytes, data: bytes, start: int, end: int) -> bool:
+    """Whether a field of `self` is assigned to in another method than `__init__`."""
+    made = [
+        (match.start(), _end_of_function(data, match.start(), match.end(), end))
+        for match in _INIT.finditer(data, start, end)
+    ]
+    sets = re.compile(rb"self\." + re.escape(name) + rb"\b[^=\n!<>]*=(?!=)")
+    return any(
+        not any(first <= match.start() < last for first, last in made) for match in sets.finditer(data, start, end)
+    )
 
 
 @lru_cache(maxsize=4)
@@ -206,7 +301,8 @@ def member_shape(states: StateWords) -> Shape:
     """A member that names an end, of any enumeration: `.DONE`, `.Done`, `.FINISHED_LENGTH`."""
     ends = (*states.over, *states.refused)
     capital = _any_of(word.capitalize() for word in ends)
-    return Shape((re.compile(rb"\.(?=[A-Z])(?:" + _upper(ends) + rb"|(?:[A-Z][a-z]+)??(?:" + capital + rb")\b)"),))
+    name = rb"(?:" + _upper(ends) + rb"|(?:[A-Z][a-z]+)??(?:" + capital + rb")\b)"
+    return Shape((re.compile(rb"\.(?=[A-Z])" + name),), member=re.compile(name), aside=ASIDE_PATHS)
 
 
 _OWNER = re.compile(rb"[A-Z]\w*\Z")
@@ -232,14 +328,17 @@ def use_shape(names: Iterable[str]) -> Shape:
     return Shape((re.compile(rb"[. \"'](?:" + _any_of(names) + rb")\b"),), words=_few(names))
 
 
-def _method(starts: Iterable[str]) -> tuple[Pattern, ...]:
-    return (re.compile(rb"def _*(?:" + _any_of(starts) + rb")\w*\("),)
+def _method(starts: Iterable[str], more: bytes = b"") -> tuple[Pattern, Pattern]:
+    """The definition of a function whose name begins with one of the words, and the name alone."""
+    name = rb"_*(?:" + _any_of(starts) + more + rb")"
+    return re.compile(rb"def " + name + rb"\w*\("), re.compile(name)
 
 
 def release_shape(params: SlotParams) -> Shape:
     """A method that gives something back by its name, and something that goes into a list."""
+    method, name = _method(params.releasing, rb"|[a-z]+_back|check_in")
     return Shape(
-        (*_method(params.releasing), re.compile(rb"def _*(?:[a-z]+_back|check_in)\w*\(")),
+        (method,),
         (
             re.compile(rb"\.(?:append|extend|add|put|push|insert|update|enqueue|write|offer|return|try_)"),
             re.compile(rb"(?:heappush|insort\w*)\("),
@@ -247,18 +346,23 @@ def release_shape(params: SlotParams) -> Shape:
             re.compile(rb"\] *= *[^=]"),
             re.compile(rb"= *[^\n]*(?:[-+|*(\[]|$)", re.MULTILINE),
         ),
+        defines=name,
+        within=True,
     )
 
 
 def take_shape(params: SlotParams) -> Shape:
     """A method that hands something out by its name, and a take from a list."""
+    method, name = _method((*params.taking, "pre"))
     return Shape(
-        _method((*params.taking, "pre")),
+        (method,),
         (
             re.compile(rb"\.(?:pop|get_nowait|dequeue)"),
             re.compile(rb"(?:heappop|islice)\( *self\."),
             re.compile(rb"self\.[^\n]*?\[ *:"),
         ),
+        defines=name,
+        within=True,
     )
 
 

@@ -65,8 +65,10 @@ def _filled(entrances: set[str], owner: str, tree: CodeTree) -> set[str]:
 
 
 def _method(tree: CodeTree, owner: str, name: str) -> FunctionNode | None:
-    for part in (tree, tree.with_classes((owner,))):
-        for scope in scopes(part):
+    if not name:
+        return None
+    for wider in (False, True):
+        for scope in scopes(tree.with_mentioning((f"def {name}(",)) if wider else tree):
             if scope.node.name == name and scope.owner is not None and scope.owner.name == owner:
                 return scope.node
     return None

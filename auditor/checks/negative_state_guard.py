@@ -46,7 +46,7 @@ def _asking(tree: CodeTree, shape: Shape) -> frozenset[bytes]:
 
 def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match]:
     """The guarded admissions of one file."""
-    if ASIDE_PATHS.search(tree.source.path):
+    if ASIDE_PATHS.hold(tree.source.path):
         return
     shape = guard_shape(params.states)
     asking = _asking(tree, shape)

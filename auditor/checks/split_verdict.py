@@ -35,15 +35,19 @@ def run(tree: CodeTree, index: CodeIndex, params: SplitParams) -> Iterator[Match
     names = {split.name: split for split in index.splits}
     if not names:
         return
-    closed = {
-        owner.name
-        for owner in classes(tree)
-        for method in _methods(owner)
-        if method.name.startswith("_") and any(_doors(owner, method, names, params, frozenset()))
-    }
-    if closed:
-        # Who opens a private door stands in the rest of its class.
-        tree = tree.with_classes({*closed, *(owner.name for owner in classes(tree))})
+    opened: frozenset[str] = frozenset()
+    while True:
+        # Who opens a private door stands in the rest of its class, and may be a private door itself.
+        closed = frozenset(
+            method.name
+            for owner in classes(tree)
+            for method in _methods(owner)
+            if method.name.startswith("_") and any(_doors(owner, method, names, params, opened))
+        )
+        if closed <= opened:
+            break
+        opened |= closed
+        tree = tree.with_mentioning(opened)
     for owner in classes(tree):
         if not any(_typed(parameter.annotation, names) for node in _methods(owner) for parameter in positional(node)):
             continue

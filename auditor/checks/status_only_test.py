@@ -21,7 +21,7 @@ SUCCESS = frozenset({"ok", "is_success", "raise_for_status", "is_ok", "status_ok
 
 def run(tree: CodeTree, index: CodeIndex, params: StatusParams) -> Iterator[Match]:
     """The status-only tests of one file."""
-    if not TEST_PATHS.search(tree.source.path):
+    if not TEST_PATHS.hold(tree.source.path):
         return
     constants = _constants(tree.module)
     for scope in scopes(tree):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 from auditor.model.records import dataclass
+
+if TYPE_CHECKING:
+    import re
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,7 +37,7 @@ class SourceFile:
     which is how editors and code-scanning viewers count.
     """
 
-    __slots__ = ("_digest", "_starts", "data", "encoding", "path", "text")
+    __slots__ = ("_digest", "_found", "_starts", "data", "encoding", "path", "text")
 
     def __init__(self, path: str, text: str, data: bytes | None = None, encoding: str = "utf-8") -> None:
         self.path = path
@@ -42,6 +46,7 @@ class SourceFile:
         self.encoding = encoding
         self._starts: list[int] | None = None
         self._digest: str | None = None
+        self._found: dict[bytes, frozenset[bytes]] = {}
 
     @property
     def digest(self) -> str:
@@ -49,6 +54,13 @@ class SourceFile:
         if self._digest is None:
             self._digest = hashlib.sha256(self.data).hexdigest()
         return self._digest
+
+    def found(self, pattern: re.Pattern[bytes]) -> frozenset[bytes]:
+        """What the one group of a pattern holds wherever it matches in the bytes; searched for once."""
+        known = self._found.get(pattern.pattern)  # a pattern itself is hashed anew at every use
+        if known is None:
+            known = self._found[pattern.pattern] = frozenset(pattern.findall(self.data))
+        return known
 
     @property
     def line_starts(self) -> list[int]:

@@ -31,6 +31,9 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 SUFFIXES = {".py": "python", ".pyi": "python", ".cs": "csharp"}
 
 
+Mentioning = Callable[[frozenset[str]], "CodeTree | None"]
+
+
 @dataclass(slots=True)
 class CodeTree:
     """A parsed file; `memo` holds what is worked out of it once. A tree may hold only the functions that a search
@@ -42,6 +45,7 @@ class CodeTree:
     language: str
     rest: Callable[[], CodeTree | None] | None = None
     whole_classes: Callable[[frozenset[str]], CodeTree | None] | None = None
+    mentioning: Mentioning | None = None
     gap: ReadError | None = None
     memo: dict[str, object] = field(default_factory=dict)
 
@@ -54,6 +58,13 @@ class CodeTree:
         if self.rest is None:
             return self
         found = self.whole_classes(frozenset(names)) if self.whole_classes is not None else self.rest()
+        return found or self
+
+    def with_mentioning(self, texts: Iterable[str]) -> CodeTree:
+        """This tree with all functions of the file in it that hold one of these texts."""
+        if self.rest is None:
+            return self
+        found = self.mentioning(frozenset(texts)) if self.mentioning is not None else self.rest()
         return found or self
 
     def offset(self, line: int, column: int) -> int:

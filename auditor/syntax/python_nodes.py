@@ -40,11 +40,13 @@ def nodes_below(roots: Iterable[ast.AST]) -> list[ast.AST]:
     """The nodes given and all that stand below them, breadth first."""
     found: list[ast.AST | None] = list(roots)
     for node in found:  # it grows while it is walked
-        for name in _holding(type(node)):
+        kind = type(node)
+        names = _known.get(kind)
+        for name in _holding(kind) if names is None else names:
             value = getattr(node, name, None)
             if type(value) is list:
                 found += value  # with the `None` of `**spread` in it, which has no children
-            else:
+            elif value is not None:
                 found.append(value)
     return [node for node in found if node is not None]
 
