@@ -154,6 +154,12 @@ class Repository:
         return run_git(self.folder, *arguments)
 
     def _how_to_get(self, revision: str) -> str:
+        unborn = self._git("rev-parse", "--verify", "--quiet", "HEAD").returncode != 0
+        remote = bool(self._git("remote").stdout.strip())
+        if unborn and (not remote or re.match(r"(?:HEAD|@)(?![\w/.-])", revision)):
+            return "nothing is committed here yet, so there is nothing to compare"
+        if not remote:
+            return "`git log --all --oneline` shows what there is, and there is no remote to fetch from"
         shallow = self.is_shallow()
         if re.fullmatch(r"[0-9a-f]{7,64}", revision):
             get = f"`git fetch --depth=1 origin {revision}`"

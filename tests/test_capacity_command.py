@@ -82,6 +82,16 @@ def test_the_nearest_names_are_proposed(
     assert [line.rpartition("did you mean ")[2].rstrip("?") for line in missing] == near
 
 
+def test_a_release_of_tomorrow_is_taken_for_the_last_known_and_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--engine-version")
+    later, last = answer(capsys, *arguments, "9.9"), answer(capsys, *arguments, "0.5.23.post1")
+    said = "engine version 9.9 is later than 0.5.23, the last that was looked at: taken to do as that one"
+    assert said in later["assumptions"]
+    assert later["breakdown"]["mem_fraction_source"] == "heuristic of 0.5.23, the last known"
+    assert later["pool_tokens"] == last["pool_tokens"]
+    assert not any("later than" in line for line in last["assumptions"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

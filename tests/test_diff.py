@@ -157,6 +157,25 @@ def test_a_shallow_clone_as_ci_makes_it_is_told_what_to_fetch(
     assert (code, "--unshallow" in document["stderr"]) == (2, True)
 
 
+@pytest.mark.parametrize("revision", ["HEAD", "HEAD~1", "main", "@{u}"])
+def test_before_the_first_commit_nothing_is_to_be_fetched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], revision: str
+) -> None:
+    git(tmp_path, "init", "-q")
+    says = "nothing is committed here yet, so there is nothing to compare"
+    code, document = diff(tmp_path, capsys, revision)
+    assert (code, document["stderr"]) == (2, f"auditor: there is no commit `{revision}` in this clone; {says}\n")
+    git(tmp_path, "remote", "add", "origin", "https://localhost/x.git")
+    assert says in diff(tmp_path, capsys, "HEAD")[1]["stderr"]
+    assert "`git fetch --depth=1 origin main`" in diff(tmp_path, capsys, "main")[1]["stderr"]
+
+
+def test_without_a_remote_no_fetch_is_proposed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(tmp_path, {"requirements.txt": "sglang==0.5.22\n"})
+    code, document = diff(tmp_path, capsys, "release")
+    assert (code, "git fetch" in document["stderr"], "no remote" in document["stderr"]) == (2, False, True)
+
+
 def test_outside_of_a_repository_and_without_git_it_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -295,3 +295,17 @@ def test_paths_without_their_role() -> None:
     assert _without_role("deploy/prefill/serve.sh") == _without_role("deploy/decode/serve.sh")
     assert _without_role("h200-1p1d-prefill.yaml") == _without_role("h200-1p1d-decode.yaml")
     assert _without_role("deploy/prefill.yaml") != _without_role("deploy/prefill-2.yaml")
+
+
+def test_an_advisory_points_at_the_image_that_its_launch_runs_in(tmp_path: Path) -> None:
+    # as in the runtimes of sgl-project/ome: prefill and decode in one file, each with its own image
+    def container(role: str) -> str:
+        command = f"python3 -m sglang.launch_server --model-path m --disaggregation-mode {role}"
+        image = "lmsysorg/sglang:v0.5.5.post3-cu129-amd64"
+        return f"  - name: {role}\n    image: {image}\n    command: [sh, -c, '{command}']\n"
+
+    text = f"apiVersion: v1\nkind: Pod\nspec:\n  containers:\n{container('prefill')}{container('decode')}"
+    result = scan_tree(lay({"pd.yaml": text}, tmp_path), Config())
+    (found,) = [finding for finding in result.active if finding.rule == "known-advisory"]
+    lines = text.splitlines()
+    assert [lines[related.span.start.line - 2].strip() for related in found.related] == ["- name: decode"]

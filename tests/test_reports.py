@@ -235,3 +235,35 @@ def test_a_fleet_of_one_finding_is_counted_by_rule(tmp_path: Path) -> None:
     assert text.endswith("\nby rule: 20 sglang-vulnerable-image, 1 sglang-vulnerable-version\n")
     (tmp_path / "m00" / "Dockerfile").unlink()
     assert "by rule" not in report(scan_tree(tmp_path), "terminal")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        (
+            "requirements.txt",
+            "sglang==0.5.19\n",
+            "`# auditor: ignore[sglang-vulnerable-version] the reason` on its line",
+        ),
+        (
+            "deploy.json",
+            '{"image": "lmsysorg/sglang:v0.5.19"}\n',
+            '`[[tool.auditor.ignores]]` with path, rule = "sglang-vulnerable-image" and reason',
+        ),
+    ],
+)
+def test_who_is_stopped_is_told_how_a_judged_place_is_kept(tmp_path: Path, name: str, text: str, says: str) -> None:
+    result = scan_tree(lay({name: text}, tmp_path))
+    lines = report(result, "terminal").splitlines()
+    assert lines[-2].startswith(f"To keep a place that you have judged: {says}")
+    assert "To keep" not in report(result, "terminal", quiet=True)
+
+
+def test_a_kept_place_stops_nobody(tmp_path: Path) -> None:
+    kept = "sglang==0.5.19  # auditor: ignore[sglang-vulnerable-version] the reason\n"
+    result = scan_tree(lay({"requirements.txt": kept}, tmp_path))
+    assert result.active == ()
+    assert "To keep" not in report(result, "terminal")
+    note = scan_tree(lay({"requirements.txt": "", "Dockerfile": "FROM lmsysorg/sglang:latest\n"}, tmp_path))
+    assert [finding.level for finding in note.active] == ["note"]
+    assert "To keep" not in report(note, "terminal")

@@ -219,3 +219,34 @@ def test_a_version_behind_a_chain_of_variables_is_known(tmp_path: Path, name: st
         ("sglang-vulnerable-version", "vulnerable")
     ]
     assert result.problems == ()
+
+
+FAR = "services: {a: {image: 'lmsysorg/sglang:${X_SGLANG_VERSION%s}'}}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "use", "tag", "reason"),
+    [
+        ({"profiles/default.env": "X_SGLANG_VERSION=latest\n"}, "", "latest", "latest"),
+        ({"profiles/default.env": "X_SGLANG_VERSION=v0.5.19\n"}, "", "v0.5.19", None),
+        ({".env": "X_SGLANG_VERSION=v0.5.19\n", "b/.env": "X_SGLANG_VERSION=v0.5.20\n"}, "", "v0.5.19", None),
+        # what the use itself says stands before a file that nothing loads
+        ({"profiles/default.env": "X_SGLANG_VERSION=v0.5.19\n"}, ":-v0.5.20", "v0.5.20", None),
+        # two files that disagree, neither of them where compose looks
+        ({"a.env": "X_SGLANG_VERSION=v0.5.19\n", "b.env": "X_SGLANG_VERSION=v0.5.20\n"}, "", None, "variable"),
+    ],
+)
+def test_what_an_env_file_elsewhere_sets(
+    tmp_path: Path, files: dict[str, str], use: str, tag: str | None, reason: str | None
+) -> None:
+    result = scan_tree(lay({**files, "services/compose.x.yml": FAR % use}, tmp_path), Config())
+    found = [finding for finding in result.active if finding.span.path == "services/compose.x.yml"]
+    expected = tag if tag is not None else "${X_SGLANG_VERSION}"
+    assert [(finding.properties["tag"], finding.properties["reason"]) for finding in found] == [(expected, reason)]
+
+
+def test_a_plain_name_is_not_looked_up_far_away(tmp_path: Path) -> None:
+    text = "services: {a: {image: 'lmsysorg/sglang:${TAG}'}}\n"
+    files = {"services/compose.yml": text, "other/.env": "TAG=v0.5.19\n"}
+    result = scan_tree(lay(files, tmp_path), Config())
+    assert [finding.properties["reason"] for finding in result.active] == ["variable"]

@@ -64,6 +64,8 @@ def _given_by_engine(spec: LaunchSpec, least: float) -> tuple[Interval, str]:
             min((v for v in SAMPLED if v > version), default=SAMPLED[-1]),
         ]
         values = [_heuristic(spec, candidate) for candidate in near]
+        if version[:3] > SAMPLED[-1]:
+            return hull(*values), f"heuristic of {'.'.join(map(str, SAMPLED[-1]))}, the last known"
         return hull(*values), f"heuristic around {'.'.join(map(str, version))}"
     values = [_heuristic(spec, candidate) for candidate in possible_versions(spec)]
     starts = [value for value in values if value > least] or values  # where nothing is left the engine would not start

@@ -11,7 +11,7 @@ import math
 from typing import Literal
 
 from auditor.capacity.cell import cell_bytes
-from auditor.capacity.fraction import static_fraction, workspace
+from auditor.capacity.fraction import SAMPLED, static_fraction, workspace
 from auditor.capacity.interval import Interval, hull
 from auditor.capacity.spec import LaunchSpec
 from auditor.capacity.states import after_states
@@ -130,6 +130,11 @@ def _assumptions(spec: LaunchSpec) -> tuple[str, ...]:
     said = []
     if spec.version is None:
         said.append("engine version not given: all heuristics from 0.4.6 to 0.5.23 are in the interval")
+    elif spec.version[:3] > SAMPLED[-1]:
+        later, last = (".".join(map(str, numbers)) for numbers in (spec.version, SAMPLED[-1]))
+        said.append(
+            f"engine version {later} is later than {last}, the last that was looked at: taken to do as that one"
+        )
     if spec.fraction is None:
         said.append("no --mem-fraction-static: the engine's own heuristic")
     if spec.kv_dtype in (None, "auto"):

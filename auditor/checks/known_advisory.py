@@ -103,13 +103,25 @@ def _of_launch(launch: EngineLaunch, engines: list[_Engine]) -> list[_Engine]:
     own = _of_image(launch.image, None) if launch.image is not None else None
     if own is not None:
         same = [engine for engine in engines if engine.version == own.version and _file(engine) == launch.span.path]
-        return same[:1] or [own]
+        nearest = min(same, key=lambda engine: _distance(engine, launch), default=own)
+        return [nearest]
     if launch.image is not None:
         return []
     path = launch.span.path
     in_file = [engine for engine in engines if _file(engine) == path]
     folder = path.rpartition("/")[0]
     return in_file or [engine for engine in engines if _file(engine).rpartition("/")[0] == folder]
+
+
+def _distance(engine: _Engine, launch: EngineLaunch) -> tuple[bool, bool, int]:
+    """How far the place of an engine is from a launch: the image that the launch runs in before another that says the
+    same, what stands above it before what stands below, the nearest first."""
+    place = engine.where
+    if place is None:
+        return True, True, 0
+    own = isinstance(place, ImageReference) and place.reference == launch.image
+    lines = launch.span.start.line - place.span.start.line
+    return not own, lines < 0, abs(lines)
 
 
 def _file(engine: _Engine) -> str:

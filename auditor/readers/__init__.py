@@ -70,7 +70,7 @@ READERS: tuple[Reader, ...] = (
         _YAML,
         "Compose",
         "images, commands, environment, build arguments, devices, health checks; anchors, several merges, `extends`, "
-        "`${NAME:-default}` with the `.env` beside the file",
+        "`${NAME:-default}` with the `.env` beside or above the file",
         "`include` and `extends` of other files (they are read for themselves)",
     ),
     Reader(
@@ -304,7 +304,7 @@ READERS: tuple[Reader, ...] = (
         "auditor.readers.env_file",
         (".env", ".env.*", "*.env", "env.*.example"),
         "environment files",
-        "definitions, for the files beside them that use them; engine images among their values",
+        "definitions, for the files beside and below them that use them; engine images among their values",
         "variables inside values",
         needles=(),
     ),

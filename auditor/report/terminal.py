@@ -50,7 +50,21 @@ def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
         console.line()
     _checklist(console, points)
     worst = next((level for level in LEVELS if any(finding.level == level for finding in result.active)), None)
+    stops = () if options.fail_on == "never" else LEVELS[: LEVELS.index(options.fail_on) + 1]
+    first = next((finding for finding in result.active if finding.level in stops), None)
+    if first is not None and not options.quiet:
+        console.line((visible(f"To keep a place that you have judged: {keeping(first)}"), "dim"), whole=True)
     console.line((summary(result), STYLES[worst] if worst else "green"), whole=True)
+
+
+def keeping(finding: Finding) -> str:
+    """How somebody keeps what a finding is about: the comment that covers it; where the file has none (JSON), or is
+    written by a tool (a lock), an entry of the configuration."""
+    name = finding.span.path.lower()
+    if name.endswith((".json", ".ipynb", ".lock")):
+        return f'`[[tool.auditor.ignores]]` with path, rule = "{finding.rule}" and reason'
+    sign = "//" if name.endswith((".cs", ".jsonc", ".json5")) else "#"
+    return f"`{sign} auditor: ignore[{finding.rule}] the reason` on its line, or alone on the line above"
 
 
 def _not_a_command(path: str) -> str:

@@ -94,7 +94,7 @@ class Index:
 
         def look(variable: str) -> Definition | None:
             if _COMPOSE.search(name):
-                return self.env_of(folder).get(variable)
+                return self.env_of(folder).get(variable) or self._far(folder, variable)
             if name.lower().endswith((".yml", ".yaml", ".j2")) and re.fullmatch(r"\w+", variable):
                 found = self._ansible(folder, variable)
                 if found is not None:
@@ -104,6 +104,22 @@ class Index:
             return None
 
         return look
+
+    def _far(self, folder: str, variable: str) -> Definition | None:
+        """What an env file that does not lie beside a compose file sets, for a use without a default: the `.env` of a
+        folder above it, where the project may be started from; else, of a name that speaks of the engine, the value
+        that all env files of the tree agree on."""
+        known = self.by_name.get(("env-file", variable), [])
+        above = [
+            definition
+            for definition in known
+            if posixpath.basename(definition.span.path) == ".env"
+            and (not definition.scope or f"{folder}/".startswith(f"{definition.scope}/"))
+        ]
+        if not above and ("sglang" not in variable.lower() or len({str(one.value) for one in known}) != 1):
+            return None
+        chosen = max(above, key=lambda definition: len(definition.scope)) if above else known[0]
+        return replace(chosen, domain="env-elsewhere")
 
     def _nearest(self, domain: str, variable: str, folder: str) -> Definition | None:
         same = [d for d in self.by_name.get((domain, variable), ()) if posixpath.dirname(d.span.path) == folder]
@@ -159,7 +175,8 @@ def filled(
 
 def _meaning(hole: Hole, lookup: Lookup) -> tuple[Value | None, Span | None]:
     definition = lookup(hole.name)
-    if definition is not None and not (definition.domain == "env-sample" and hole.default is not None):
+    weak = definition is not None and definition.domain in ("env-sample", "env-elsewhere")
+    if definition is not None and not (weak and hole.default is not None):
         return definition.value, definition.span
     return hole.default, hole.origin
 
