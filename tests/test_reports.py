@@ -243,7 +243,7 @@ def test_a_fleet_of_one_finding_is_counted_by_rule(tmp_path: Path) -> None:
         (
             "requirements.txt",
             "sglang==0.5.19\n",
-            "`# auditor: ignore[sglang-vulnerable-version] the reason` on its line",
+            "the comment `auditor: ignore[sglang-vulnerable-version] the reason` on its line",
         ),
         (
             "deploy.json",

@@ -58,13 +58,12 @@ def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
 
 
 def keeping(finding: Finding) -> str:
-    """How somebody keeps what a finding is about: the comment that covers it; where the file has none (JSON), or is
-    written by a tool (a lock), an entry of the configuration."""
+    """How somebody keeps what a finding is about: the comment that covers it, without its sign, so that a kept log is no
+    ignore; where the file has none (JSON), or is written by a tool (a lock), an entry of the configuration."""
     name = finding.span.path.lower()
     if name.endswith((".json", ".ipynb", ".lock")):
         return f'`[[tool.auditor.ignores]]` with path, rule = "{finding.rule}" and reason'
-    sign = "//" if name.endswith((".cs", ".jsonc", ".json5")) else "#"
-    return f"`{sign} auditor: ignore[{finding.rule}] the reason` on its line, or alone on the line above"
+    return f"the comment `auditor: ignore[{finding.rule}] the reason` on its line, or alone on the line above"
 
 
 def _not_a_command(path: str) -> str:
