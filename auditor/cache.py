@@ -41,21 +41,25 @@ class FactCache:
         """What is known of each of the files at this stage, as it was packed; `MISSING` where nothing is."""
         before = self._known.get(stage, {})
         asked = self._stages.setdefault(stage, {})
+        self._digests.update({source.path: source.digest for source in sources})
+        if not before:
+            return [MISSING] * len(sources)
         found = []
         for source in sources:
             path = source.path
-            self._digests[path] = source.digest
             answer = before.get(path, MISSING) if self._before.get(path) == source.digest else MISSING
             if answer is not MISSING:
                 asked[path] = answer
             found.append(answer)
         return found
 
-    def learn(self, stage: str, source: SourceFile, packed: Any) -> None:
-        """Keep an answer, packed."""
-        self._digests[source.path] = source.digest
-        self._stages.setdefault(stage, {})[source.path] = packed
-        self._changed = True
+    def learn(self, stage: str, sources: Sequence[SourceFile], packed: Sequence[Any]) -> None:
+        """Keep an answer for each of the files, packed."""
+        self._digests.update({source.path: source.digest for source in sources})
+        self._stages.setdefault(stage, {}).update(
+            {source.path: answer for source, answer in zip(sources, packed, strict=True)}
+        )
+        self._changed = self._changed or bool(sources)
 
     def save(self) -> None:
         """Write what this run asked, if it asked anything new. A folder that cannot be written costs time only."""

@@ -166,7 +166,7 @@ def test_an_answer_that_cannot_be_read_is_found_out_again(tmp_path: Path) -> Non
 def test_a_folder_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     cache = FactCache(str(tmp_path / "file" / "facts.json"), "test")
-    cache.learn("stage", SourceFile("a.py", "x"), True)
+    cache.learn("stage", [SourceFile("a.py", "x")], [True])
     cache.save()
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
@@ -185,7 +185,7 @@ def test_what_nobody_audits_any_more_is_removed(tmp_path: Path) -> None:
     then = time.time() - (cache_module.KEPT_DAYS + 1) * 86_400
     os.utime(old, (then, then))
     cache = FactCache(str(tmp_path / "facts-new.json"), "test")
-    cache.learn("stage", SourceFile("a.py", "x"), True)
+    cache.learn("stage", [SourceFile("a.py", "x")], [True])
     cache.save()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["facts-new.json", "facts-young.json"]
 

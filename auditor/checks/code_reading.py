@@ -168,9 +168,15 @@ class Crew:
             answers.append(answer)
         sizes = [len(modules[number].source.data) for number in left]
         made = spread(work, [items[number] for number in left], sizes, jobs, parsed)
+        packed: Any = None
+        before: Any = MISSING
+        asked: list[Any] = []
         for number, answer in zip(left, made, strict=True):
             answers[number] = answer
-            self.cache.learn(stage, modules[number].source, pack(answer))
+            if before is MISSING or answer != before:  # most files have nothing to tell, one after the other
+                packed, before = pack(answer), answer
+            asked.append(packed)
+        self.cache.learn(stage, [modules[number].source for number in left], asked)
         return answers
 
 
