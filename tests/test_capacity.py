@@ -105,7 +105,8 @@ def test_more_memory_or_a_higher_fraction_never_shrinks_the_pool(
             if (other.hosted is None) != (estimate.hosted is None):
                 continue  # with the experts on the host it is another arrangement
             assert other.tokens.low >= estimate.tokens.low
-            assert other.tokens.expected >= estimate.tokens.expected
+            if other.starts == estimate.starts:  # else the one is the middle of those readings that start at all
+                assert other.tokens.expected >= estimate.tokens.expected
             assert other.tokens.high >= estimate.tokens.high
 
 

@@ -225,6 +225,8 @@ def _moe_layers(text: Mapping[str, Any], layers: int, first_dense: int) -> int:
 
 def _dense_layers(text: Mapping[str, Any], layers: int, moe_layers: int, linear: int) -> int:
     pattern = layer_pattern(text)
+    if str(text.get("model_type") or "").startswith("gemma4"):
+        return layers  # a plain MLP stands beside the experts of each layer (models/gemma4_causal.py)
     return pattern.count("-") if pattern is not None else layers - moe_layers
 
 

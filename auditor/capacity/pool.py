@@ -29,7 +29,7 @@ Word = Literal["covers", "low-headroom", "straddles", "below", "unknown"]
 class PoolEstimate:
     """Tokens of the pool (per data-parallel rank), and the numbers that they come from, in bytes. `refused` says why
     no engine starts with these options, whatever the memory holds; `hosted` is what all weights would take where they
-    do not fit and the experts are taken to stay on the host."""
+    do not fit and the experts are taken to stay on the host; `starts`: the expected reading leaves a pool."""
 
     tokens: Interval
     free: Interval
@@ -42,6 +42,7 @@ class PoolEstimate:
     capped: bool = False
     refused: str | None = None
     hosted: Interval | None = None
+    starts: bool = True
 
 
 def free_before_load(spec: LaunchSpec) -> Interval:
@@ -99,6 +100,10 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
         extra = 100 * 2**20 if spec.version is not None else 0
         budget = budget - Interval(0, extra, 1124 * 2**20)
     budget = budget.at_least(0.0)
+    starts = budget.expected > 0.0
+    if not starts and budget.high > 0.0:
+        # an engine that leaves nothing does not start: what runs has one of the readings that leave something
+        budget = Interval(budget.low, (budget.low + budget.high) / 2, budget.high)
     if spec.shape.linear_layers:
         budget = after_states(spec, budget)
     raw = budget / cell
@@ -111,7 +116,7 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
     if spec.max_total_tokens is not None:
         tokens = tokens.at_most(spec.max_total_tokens // page * page)
     return PoolEstimate(
-        tokens, free, fraction, source, weights, cell, budget, assumptions, capped, _refused(spec), hosted
+        tokens, free, fraction, source, weights, cell, budget, assumptions, capped, _refused(spec), hosted, starts
     )
 
 

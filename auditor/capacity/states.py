@@ -65,11 +65,14 @@ def _drafts_first(spec: LaunchSpec, budget: Interval, share: float) -> Interval:
 
 def _drafts_inside(spec: LaunchSpec, budget: Interval, share: float) -> Interval:
     """From 0.5.14 on slots and draft states share the states' part; the limit on the running requests leaves what their
-    draft states do not need to the pool."""
+    draft states do not need to the pool. Where no flag is known to limit them, the high end has one request."""
+    asked = spec.max_running_requests
     usual, most, least = (
-        sorted(_left(spec, end, share, tokens, slots) for tokens, slots in _choices(spec))
-        for end in (budget.expected, budget.high, budget.low)
-    )
+        sorted(_left(spec, end, share, running, tokens, slots) for tokens, slots in _choices(spec))
+        for end, running in (
+            (budget.expected, asked or RUNNING), (budget.high, asked or 1), (budget.low, asked or RUNNING)
+        )
+    )  # fmt: skip
     return Interval(least[0], min(max(usual[len(usual) // 2], least[0]), most[-1]), most[-1])
 
 
@@ -78,8 +81,8 @@ def _choices(spec: LaunchSpec) -> list[tuple[int, int]]:
     return [(tokens, count) for tokens in ([spec.draft_tokens] if spec.draft_tokens else DRAFTED) for count in slots]
 
 
-def _left(spec: LaunchSpec, budget: float, share: float, tokens: int, slots: int) -> float:
-    state, running = state_bytes(spec), spec.max_running_requests or RUNNING
+def _left(spec: LaunchSpec, budget: float, share: float, running: int, tokens: int, slots: int) -> float:
+    state = state_bytes(spec)
     part = budget * (1 - share)
     count = (part - state * (1 + tokens)) // (state * (1 + tokens / slots)) if state else 0
     if count <= 0:

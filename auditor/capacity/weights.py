@@ -41,6 +41,9 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         # requants of dense linear-attention hybrids leave these layers in anything from 4 to 16 bits: public indices
         # of one and the same 27 B model sum up to 20 and 28 GiB
         mixer = hull(expert, 2.0, expected=1.2)
+    elif moe and quantization == "nvfp4":
+        # of 23 published recipes for models with experts 16 leave attention in 16 bits, 6 in about 8, one in 4
+        mixer = hull(low, high, expected=high)
     else:
         mixer = None
     other = hull(low, high, expected=low if quantization in ("fp8", "bf16") or not moe else (low + high) / 2)
@@ -58,7 +61,9 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         native = spec.vendor == "nvidia" and spec.capability is not None and spec.capability >= 9
         native = native and shape.family == "compressed"
         kept = native and spec.version is not None and spec.version >= (0, 5, 19)  # arg_groups: deepseek_v4.py
-        experts = exact(least) if kept else hull(least, most, expected=most)
+        # before Hopper no release up to 0.5.23 has kernels for them: they are widened (sgl-project/sglang#40566)
+        early = shape.family == "compressed" and spec.vendor == "nvidia" and (spec.capability or 9.0) < 9
+        experts = exact(least) if kept else exact(most) if early else hull(least, most, expected=most)
         experts = experts * (parts.experts / spread)
     if quantization in ("nvfp4", "mxfp4") and shape.expert_width:
         # block-scaled kernels take whole tiles of 128 columns; whether the rank's share is padded depends on the kernel
@@ -114,26 +119,51 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         # absorbed copies of kv_b in 16 bits (models/deepseek_v2.py: w_kc, w_vc)
         absorbed = shape.layers * shape.heads * shape.kv_lora_rank * (shape.nope_dim + shape.v_head_dim) * 2.0
         total = total + absorbed / attention_spread
+    total = total + _drafter(spec, quantization)
+    return (total - spec.cpu_offload_gb * 2**30).at_least(0.0)
+
+
+DRAFT_LOADED = (0, 5, 14)  # the first sampled release that loads the draft before it sizes the pool
+HEADLESS = ("NGRAM", "NONE", "DFLASH", "DSPARK", "STANDALONE")  # algorithms whose draft shares no embedding
+
+
+def _drafter(spec: LaunchSpec, quantization: str) -> Interval:
+    """Bytes of the draft at the time when the pool is sized. A draft that shares the model's embedding and head has its
+    own in 16 bits until the pool stands (sgl-project/sglang#36452, #37155, open in 0.5.23): 5.5 GiB for Qwen3.6-27B, of
+    which 4.7 are these. Exports of 4 bits leave the draft layer in 8 or 16."""
+    if not spec.speculative and spec.draft is None:
+        return exact(0.0)
+    shape, parts, algorithm = spec.shape, spec.shape.parameters, str(spec.speculative or "").upper()
+    if algorithm in ("NGRAM", "NONE"):
+        return exact(0.0)
     if spec.draft is not None:
         own = weights_per_gpu(replace(spec, shape=spec.draft, draft=None, speculative=None, quantization=None))
-        if own is not None:
-            return (total + own - spec.cpu_offload_gb * 2**30).at_least(0.0)
-    if spec.speculative and spec.speculative not in ("NGRAM",):
-        # an MTP layer of the model itself, or a small draft model of about its size
-        draft = parts.draft * expert / spread if parts.draft else total.expected * 0.02
-        total = total + hull(0.5 * draft, 2.5 * draft, expected=draft)
-    return (total - spec.cpu_offload_gb * 2**30).at_least(0.0)
+        draft = own if own is not None else exact(0.0)
+    else:
+        layers = max(1, shape.draft_layers) * (parts.draft or 0.01 * parts.total) / spec.tp
+        least = EXPERT_BYTES.get(quantization, 2.0)
+        draft = hull(0.5 * least, 2.0, expected=max(least, 1.0)) * layers
+    if algorithm not in HEADLESS and parts.embedding:
+        tables = parts.embedding * 2.0 / spec.tp
+        draft = draft + (
+            tables if spec.draft is None and shape.draft_layers else hull(0.0, tables, expected=tables / 2)
+        )
+    if spec.version is None:
+        return hull(0.0, draft, expected=draft.expected)
+    if spec.version >= DRAFT_LOADED:
+        return draft
+    return exact(0.0) if spec.version <= (0, 5, 11) else hull(0.0, draft)
 
 
 def _loading(spec: LaunchSpec, quantization: str) -> Interval:
     """What loading adds to the tensors: scales, padding to tile sizes, buffers of kernels and allocators. Logged `mem
     usage` over the count: 16 bits on one device 1.000 to 1.010 (Llama-3.1-8B, Qwen3-8B, Qwen2.5-7B), on several 1.00 to
-    1.027; quantized 0.996 to 1.05 (GLM-5, DeepSeek-R1 in FP4, DeepSeek-V4-Flash in both widths); on AMD, whose kernels
-    shuffle and pad, 1.005 to 1.035 (GLM-5-FP8, Kimi-K2.5, Kimi-K3)."""
+    1.027; quantized 0.996 to 1.03 (GLM-5, DeepSeek-R1 in FP4, Gemma 4, Qwen3), compressed attention 1.03 to 1.055
+    (DeepSeek-V4-Flash in both widths); on AMD, whose kernels shuffle and pad, 1.005 to 1.035 (GLM-5-FP8, Kimi-K2.5)."""
     if spec.vendor == "amd":
         return Interval(0.99, 1.02, 1.06)
     if quantization != "bf16":
-        return Interval(0.99, 1.01, 1.06)
+        return Interval(0.99, 1.02, 1.07) if spec.shape.family == "compressed" else Interval(0.99, 1.01, 1.045)
     return Interval(0.99, 1.005, 1.02) if spec.gpus == 1 else Interval(0.99, 1.01, 1.04)
 
 

@@ -151,7 +151,7 @@ def _judged(
         for card in cards
         for one in known
         for estimate in (estimate_pool(one.on(card)),)
-        if estimate.tokens.expected > 0 and estimate.hosted is None
+        if estimate.starts and estimate.hosted is None
     ]
     if not found:
         return _unknown(launch, context, "the weights of this model do not fit as the files state it")
