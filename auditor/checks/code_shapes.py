@@ -100,18 +100,18 @@ DEFINED = re.compile(rb"def (\w+)")
 MEMBERS = re.compile(rb"\.([A-Z]\w*)")
 
 
-_begun: dict[bytes, dict[bytes, bool]] = {}  # by pattern, by name: most files of a tree use the same names
+_begun: dict[bytes, tuple[set[bytes], set[bytes]]] = {}  # by pattern: names that begin so, and names that do not
 
 
-def _any_begins(pattern: Pattern, names: Iterable[bytes]) -> bool:
-    known = _begun.setdefault(pattern.pattern, {})
-    for name in names:  # a loop, because this is asked for every file
-        answer = known.get(name)
-        if answer is None:
-            answer = known[name] = pattern.match(name) is not None
-        if answer:
-            return True
-    return False
+def _any_begins(pattern: Pattern, names: frozenset[bytes]) -> bool:
+    begin, other = _begun.setdefault(pattern.pattern, (set(), set()))
+    if not begin.isdisjoint(names):
+        return True
+    fresh = names - other  # next to none: most files of a tree use the same names
+    found = {name for name in fresh if pattern.match(name)}
+    begin |= found
+    other |= fresh - found
+    return bool(found)
 
 
 @lru_cache(maxsize=64)
