@@ -145,7 +145,9 @@ class TransferParams:
 
 @dataclass(frozen=True, slots=True)
 class StatusParams:
-    """`endpoints` are paths that generate; `examining` are words of helpers that look into an answer."""
+    """`endpoints` are paths that generate, `prefixes` what may stand before one; `examining` are words of helpers
+    that look into an answer, `access` words and pairs of words of tests where the status is the point, `stand_ins`
+    words of what answers in place of an engine."""
 
     endpoints: Texts = (
         "/generate", "/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages", "/generate_stream",
@@ -159,4 +161,21 @@ class StatusParams:
     examining: Words = (
         "check", "verify", "assert", "parse", "validate", "compare", "expect", "ensure", "inspect", "extract",
         "decode", "collect", "consume", "examine", "loads", "match",
+    )  # fmt: skip
+    prefixes: Texts = (
+        "api", "v1", "v2", "v3", "v1beta", "beta", "openai", "anthropic", "llm", "llms", "model", "models", "engine",
+        "engines", "inference", "infer", "text", "proxy", "server", "backend", "gateway", "router", "chat", "native",
+        "sglang", "vllm", "tgi", "ollama", "default", "worker", "serve", "serving", "service", "deployments", "compat",
+        "compatible-mode", "paas", "v4", "generation", "nlp", "ai", "lm", "completion",
+    )  # fmt: skip
+    access: Texts = (
+        "auth", "authorization", "authorisation", "authentication", "authenticated", "authenticate", "authorized",
+        "unauthorized", "unauthenticated", "bearer", "apikey", "api_key", "permission", "permissions", "forbidden",
+        "rbac", "acl", "cors", "csrf", "jwt", "oauth", "oidc", "sso", "login", "ratelimit", "rate_limit", "throttle",
+        "throttling", "throttled", "quota", "quotas", "access_control", "tls", "ssl", "mtls", "valid_key", "key_works",
+        "valid_token", "not_found", "404", "401", "403", "429", "ratelimiter", "rate_limiter", "limiter", "budget",
+    )  # fmt: skip
+    stand_ins: Words = (
+        "mock", "mocks", "mocked", "mocker", "monkeypatch", "patch", "fake", "stub", "stubs", "dummy", "respx", "magic",
+        "fakes", "stubbed", "faked",
     )  # fmt: skip

@@ -4,32 +4,171 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import StatusParams
 from auditor.checks.code_shapes import TEST_PATHS
+from auditor.checks.generation_posts import constants, may_send, parameters, posts
 from auditor.checks.slot_pools import in_order
+from auditor.checks.status_answers import Answers, Kind, nested, own_nodes
+from auditor.checks.status_claims import ANY, expects_refusal, status_check
 from auditor.model.facts import Related
-from auditor.syntax.code_tree import CodeTree, FunctionNode, last_name, scopes
-from auditor.syntax.names import word_set
+from auditor.model.records import dataclass, field
+from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, last_name, positional, scopes
+from auditor.syntax.names import word_set, words
 from auditor.syntax.python_nodes import walk
 
 NEAR = 10  # lines from a test's name to its check: further apart, and with more asserted, the test is shown as a whole
-SUCCESS = frozenset({"ok", "is_success", "raise_for_status", "is_ok", "status_ok"})
+DEEP = 4  # helpers that call helpers
+SHOWING = frozenset({"print", "info", "debug", "warning", "error", "log", "exception", "fail", "pprint"})
+# Calls that do nothing with an answer that they are given.
+NEUTRAL = frozenset(
+    {
+        "len",
+        "str",
+        "repr",
+        "isinstance",
+        "type",
+        "id",
+        "bool",
+        "list",
+        "tuple",
+        "set",
+        "append",
+        "add",
+        "put",
+        "all",
+        "any",
+    }
+    | {"zip", "enumerate", "sorted", "gather", "close", "aclose", "sum", "max", "min", "map", "wait_for", "run", "wait"}
+    | {"int", "Counter", "as_completed", "reversed", "range", "submit", "create_task", "shield", "cast", "count"}
+    | {"extend", "hasattr", "callable", "set_result", "format", "join", "iter"}
+)
+
+
+@dataclass(slots=True)
+class Look:
+    """What a function does with the answers that it gets: it looks into one, it expects a refusal, the assertion that
+    asks for success, and what it gives to its caller."""
+
+    examined: bool = False
+    refused: bool = False
+    check: ast.AST | None = None
+    inner: ast.AST | None = None  # the call of a helper that asks
+    kind: Kind = ""
+
+
+@dataclass(slots=True)
+class Lookout:
+    """The functions of one file that a test may call, with what they do."""
+
+    texts: dict[str, str]
+    params: StatusParams
+    functions: dict[str, FunctionNode]
+    helpers: dict[str, Kind] = field(default_factory=dict)
+    known: dict[tuple[str, tuple[tuple[str, Kind], ...]], Look] = field(default_factory=dict)
+
+    def learn(self, tests: list[Scope]) -> None:
+        """Find out which functions of the file give answers to the tests, directly or through another."""
+        calls = {name: _calls(function) for name, function in self.functions.items()}
+        asked: set[str] = set()
+        new = {name for scope in tests for name in _calls(scope.node) if name in calls}
+        while new:
+            asked |= new
+            new = {name for caller in new for name in calls[caller] if name in calls} - asked
+        sends = {name for name in asked if any(map(may_send, calls[name]))}
+        for _ in range(2):  # helpers of helpers
+            for name in sorted(sends - self.helpers.keys()):
+                kind = self.look(self.functions[name], {}, self.helpers, DEEP - 1).kind
+                if kind:
+                    self.helpers[name] = kind
+            sends |= {name for name in asked if not calls[name].isdisjoint(self.helpers)}
+
+    def look(
+        self, function: FunctionNode, seeds: Mapping[str, Kind], helpers: Mapping[str, Kind], depth: int = 0
+    ) -> Look:
+        """What a function does, where `seeds` are the answers that it is given."""
+        found = Look()
+        known: dict[str, Kind] = dict(helpers)
+        answers = Answers({**self.texts, **parameters(function)}, self.params, known, dict(seeds))
+        for inner in nested(function):
+            # A worker of a thread pool: what it does is done.
+            part = self.look(inner, {}, known, depth + 1) if depth < DEEP else Look()
+            if part.kind:
+                known[inner.name] = part.kind
+            found.examined |= part.examined
+            found.refused |= part.refused
+            found.check = found.check or part.check
+        shown, settled = _shown(function), set[ast.AST]()
+        for node in own_nodes(function):
+            answers.learn(node)
+            if self._uses(node, answers, shown):
+                found.examined = True
+            if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None:
+                found.kind = answers.kind(node.value) or found.kind
+            if isinstance(node, ast.Call):
+                self._follow(node, answers, found, depth)
+            check = status_check(node, answers)
+            if check is not None:
+                found.check = found.check or check
+                settled.update(walk(check))
+            elif node not in settled:
+                found.refused |= expects_refusal(node, answers) or _wants_error(node, answers)
+        return found
+
+    def _uses(self, node: ast.AST, answers: Answers, shown: set[ast.AST]) -> bool:
+        """Whether a node looks into an answer."""
+        if isinstance(node, ast.Attribute) and node.attr in self.params.bodies:
+            return answers.kind(node.value) == "one" and node not in shown
+        if isinstance(node, ast.Subscript):
+            return answers.kind(node.value) == "one"
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            return answers.kind(node.iter) == "one"
+        return isinstance(node, ast.comprehension) and answers.kind(node.iter) == "one"
+
+    def _follow(self, node: ast.Call, answers: Answers, found: Look, depth: int) -> None:
+        """What a called function does with the answers that it is given, or that it gets itself."""
+        name = last_name(node.func)
+        given = {number: answers.kind(part) for number, part in enumerate(node.args)}
+        named = {entry.arg: answers.kind(entry.value) for entry in node.keywords if entry.arg is not None}
+        handed = any(kind in ("one", "many") for kind in (*given.values(), *named.values()))
+        function = self.functions.get(name)
+        if function is not None and depth < DEEP:
+            names = [argument.arg for argument in positional(function)]
+            seeds = {names[number]: kind for number, kind in given.items() if number < len(names) and kind}
+            seeds.update({key: kind for key, kind in named.items() if kind})
+            key = (name, tuple(sorted(seeds.items())))
+            if key not in self.known:
+                self.known[key] = Look()  # of a function that calls itself
+                self.known[key] = self.look(function, seeds, self.helpers, depth + 1)
+            part = self.known[key]
+            found.examined |= part.examined
+            if part.check is not None or part.inner is not None:
+                found.inner = found.inner or node
+        elif handed and name not in NEUTRAL and name not in SHOWING and not posts(node, answers.texts, self.params):
+            unittest = name.startswith("assert") and name[6:7].isupper()
+            if not unittest and (name.startswith("assert") or not word_set(name).isdisjoint(self.params.examining)):
+                found.examined = True
 
 
 def run(tree: CodeTree, index: CodeIndex, params: StatusParams) -> Iterator[Match]:
     """The status-only tests of one file."""
     if not TEST_PATHS.hold(tree.source.path):
         return
-    constants = _constants(tree.module)
-    for scope in scopes(tree):
-        if scope.inside or not scope.node.name.lower().startswith("test"):
-            continue
-        node = judge(scope.node, constants, params)
+    tree = tree.whole() or tree  # an address may stand in a constant, a fixture, a helper
+    found = scopes(tree)
+    functions = {scope.node.name: scope.node for scope in found if not scope.inside and not _is_test(scope)}
+    lookout = Lookout(constants(tree.module), params, functions)
+    tests = [scope for scope in found if not scope.inside and _is_test(scope)]
+    tests = [scope for scope in tests if not _is_about_access(scope, tree, params)]
+    lookout.learn(tests)
+    for scope in tests:
+        node, direct = judge(scope.node, lookout)
         if node is not None:
-            whole = _as_a_whole(scope.node, node, constants, params)
+            alone = _asks_nothing_else(scope.node) and (direct or not _tells(scope.node))
+            whole = _as_a_whole(scope.node, node, lookout)
             span = tree.span(node)
             yield Match(
                 "status-only",
@@ -39,95 +178,66 @@ def run(tree: CodeTree, index: CodeIndex, params: StatusParams) -> Iterator[Matc
                 values={"test": scope.name, "check": tree.source.slice(span)},
                 properties={"test": scope.name},
                 related=(Related(span, "this is all that is asked of the answer"),) if whole else (),
-                confidence="high" if _asks_nothing_else(scope.node, constants, params) else "medium",
+                confidence="high" if alone and not _stands_in(scope.node, params) else "medium",
             )
 
 
-def _constants(module: ast.Module) -> dict[str, str]:
-    found = {}
-    bodies = [module.body, *(node.body for node in module.body if isinstance(node, ast.ClassDef))]
-    for body in bodies:
-        for node in body:
-            if isinstance(node, ast.Assign):
-                text = _text(node.value, {})
-                for target in node.targets:
-                    if isinstance(target, ast.Name) and text:
-                        found[target.id] = text
-    return found
+def _calls(function: FunctionNode) -> frozenset[str]:
+    """The names of functions that a function calls, or hands on."""
+    return frozenset(
+        name for node in walk(function) if isinstance(node, (ast.Name, ast.Attribute)) and (name := last_name(node))
+    )
 
 
-def _text(node: ast.AST, constants: Mapping[str, str]) -> str:
-    """The literal text in an expression, constants of the module included."""
-    parts = []
-    inner: set[ast.AST] = set()
-    for part in walk(node):
-        if isinstance(part, ast.JoinedStr):
-            whole = [str(item.value) if isinstance(item, ast.Constant) else "{}" for item in part.values]
-            parts.append("".join(whole))
-            inner.update(item for item in part.values if isinstance(item, ast.Constant))
-        elif part in inner:
-            continue
-        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
-            parts.append(part.value)
-        elif isinstance(part, ast.Name) and part.id in constants:
-            parts.append(constants[part.id])
-        elif isinstance(part, ast.Attribute) and part.attr in constants:
-            parts.append(constants[part.attr])
-    return "\n".join(parts)
+def _is_test(scope: Scope) -> bool:
+    return scope.node.name.lower().startswith("test")
 
 
-def _posts(node: ast.Call, constants: Mapping[str, str], params: StatusParams) -> bool:
-    name = last_name(node.func)
-    if name not in ("post", "request", "apost", "stream", "post_json"):
-        return False
-    where = [*node.args[:2], *(entry.value for entry in node.keywords if entry.arg in ("url", "path", "endpoint"))]
-    for part in where:
-        for line in _text(part, constants).splitlines():
-            path = line.split("?")[0].rstrip("/")
-            end = next((entry for entry in params.endpoints if path.endswith(entry)), None)
-            # `/conversations/{}/completions` is somebody's own path.
-            if end is not None and "/{}" not in path.removesuffix(end).partition("://")[2 if "://" in path else 0]:
-                return True
+def _is_about_access(scope: Scope, tree: CodeTree, params: StatusParams) -> bool:
+    """Who may ask is under test, or how often: there the status is the point."""
+    named = [scope.node.name, scope.owner.name if scope.owner is not None else "", tree.source.path.rpartition("/")[2]]
+    for name in named:
+        parts = words(name)
+        if not set(parts).isdisjoint(params.access):
+            return True
+        if any(f"{one}_{two}" in params.access for one, two in pairwise(parts)):
+            return True
     return False
 
 
-def judge(test: FunctionNode, constants: Mapping[str, str], params: StatusParams) -> ast.AST | None:
-    """The assertion that is content with the status, in a test that looks at nothing else of the answer."""
-    known = dict(constants)
-    answers: set[str] = set()
-    first: ast.AST | None = None
-    for node in in_order(test):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            if any(isinstance(part, ast.Call) and _posts(part, known, params) for part in walk(node.value)):
-                answers.add(node.targets[0].id)
-            else:
-                text = _text(node.value, known)
-                if text:
-                    known[node.targets[0].id] = text
-        elif isinstance(node, (ast.With, ast.AsyncWith)):
-            for item in node.items:
-                posted = isinstance(item.context_expr, ast.Call) and _posts(item.context_expr, known, params)
-                if posted and isinstance(item.optional_vars, ast.Name):
-                    answers.add(item.optional_vars.id)
-        elif _uses_body(node, answers, known, params, test):
-            return None
-        if first is None:
-            first = _status_check(node, answers, known, params)
-        if _expects_refusal(node, answers):
-            return None
-    return first if first is not None else _beside(test, known, params)
+def _stands_in(test: FunctionNode, params: StatusParams) -> bool:
+    """What answers is a stand-in that the test puts there: no engine is asked."""
+    for node in walk(test):
+        name = node.arg if isinstance(node, ast.arg) else "" if isinstance(node, ast.Constant) else last_name(node)
+        if name and not word_set(name).isdisjoint(params.stand_ins):
+            return True
+    return False
 
 
-def _beside(test: FunctionNode, known: Mapping[str, str], params: StatusParams) -> ast.AST | None:
+def judge(test: FunctionNode, lookout: Lookout) -> tuple[ast.AST | None, bool]:
+    """The assertion that is content with the status, in a test that looks at nothing else of the answer, and whether it
+    is the test's own and not that of a helper."""
+    found = lookout.look(test, {}, lookout.helpers)
+    if found.examined or found.refused or found.kind in ("one", "many"):
+        return None, False
+    own = found.check or (None if found.inner else _beside(test, lookout))
+    return own or found.inner, own is not None
+
+
+def _beside(test: FunctionNode, lookout: Lookout) -> ast.AST | None:
     """The success that is asserted of another answer, in a test that throws away what was generated and asserts nothing
     else (a health check after a stress run)."""
-    posted = [node for node in walk(test) if isinstance(node, ast.Call) and _posts(node, known, params)]
+    answers = Answers({**lookout.texts, **parameters(test)}, lookout.params)
+    for node in own_nodes(test):
+        answers.learn(node)
+    texts = answers.texts
+    posted = [node for node in walk(test) if isinstance(node, ast.Call) and posts(node, texts, lookout.params)]
     thrown = [
         _waited(node.value) for node in walk(test) if isinstance(node, ast.Expr) and _waited(node.value) in posted
     ]
     if not posted or len(thrown) < len(posted):
         return None
-    checks = [_status_check(node, None, known, params) for node in _assertions(test)]
+    checks = [status_check(node, ANY) for node in _assertions(test)]
     found = [node for node in checks if node is not None]
     return found[0] if found and len(found) == len(checks) else None
 
@@ -137,24 +247,30 @@ def _waited(node: ast.expr) -> ast.expr:
 
 
 def _assertions(test: FunctionNode) -> list[ast.AST]:
+    nodes = in_order(test)
     return [
         node
-        for node in in_order(test)
+        for node in nodes
         if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and last_name(node.func).startswith("assert"))
     ]
 
 
-def _as_a_whole(test: FunctionNode, check: ast.AST, known: Mapping[str, str], params: StatusParams) -> bool:
+def _as_a_whole(test: FunctionNode, check: ast.AST, lookout: Lookout) -> bool:
     """Whether the finding is the test and not one line of it: nothing is asked of the answer at all, or it asserts more
     than this and the check stands far from the test's name."""
     far: int = getattr(check, "lineno", test.lineno) - test.lineno
-    return _beside(test, known, params) is not None or (far > NEAR and len(_assertions(test)) > 1)
+    return _beside(test, lookout) is not None or (far > NEAR and len(_assertions(test)) > 1)
 
 
-def _asks_nothing_else(test: FunctionNode, known: Mapping[str, str], params: StatusParams) -> bool:
+def _asks_nothing_else(test: FunctionNode) -> bool:
     """Whether the test asserts success and that the server lives, and nothing of what the server did meanwhile (its
     log, its spans, what a stand-in for the engine was given)."""
-    return all(_status_check(node, None, known, params) is not None or _lives(node) for node in _assertions(test))
+    return all(status_check(node, ANY) is not None or _lives(node) for node in _assertions(test))
+
+
+def _tells(test: FunctionNode) -> bool:
+    """A script that answers with a truth value: what it asks besides is in no assertion."""
+    return any(isinstance(node, ast.Return) and node.value is not None for node in own_nodes(test))
 
 
 def _lives(node: ast.AST) -> bool:
@@ -163,111 +279,33 @@ def _lives(node: ast.AST) -> bool:
     )
 
 
-def _uses_body(
-    node: ast.AST, answers: set[str], known: Mapping[str, str], params: StatusParams, test: FunctionNode
-) -> bool:
-    if isinstance(node, ast.Call) and _examines(node, answers, params):
-        return True
-    if isinstance(node, ast.Attribute) and node.attr in params.bodies:
-        return _is_answer(node.value, answers, known, params) and not _only_shown(node, test)
-    if isinstance(node, (ast.For, ast.AsyncFor)):
-        return bool(_names(node.iter) & answers)
-    return isinstance(node, (ast.Return, ast.Yield)) and isinstance(node.value, ast.Name) and node.value.id in answers
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in walk(node) if isinstance(part, ast.Name)}
-
-
-def _is_answer(node: ast.AST, answers: set[str] | None, known: Mapping[str, str], params: StatusParams) -> bool:
-    if answers is None:
-        return True
-    if isinstance(node, ast.Await):
-        node = node.value
-    if isinstance(node, ast.Name):
-        return node.id in answers
-    return isinstance(node, ast.Call) and _posts(node, known, params)
-
-
-def _status_check(
-    node: ast.AST, answers: set[str] | None, known: Mapping[str, str], params: StatusParams
-) -> ast.AST | None:
-    """An assertion of success. The node to point at, or `None`."""
-    if isinstance(node, ast.Assert):
-        return node.test if _is_success(node.test, answers, known, params) else None
-    if isinstance(node, ast.Call):
-        name = last_name(node.func)
-        if name == "raise_for_status" and isinstance(node.func, ast.Attribute):
-            return node if _is_answer(node.func.value, answers, known, params) else None
-        if name in ("assertEqual", "assertEquals", "assertTrue", "assertIn", "assert_equal") and node.args:
-            for argument in node.args[:2]:
-                if _reads_status(argument, answers, known, params) and (
-                    len(node.args) < 2 or name == "assertTrue" or _is_good(node.args)
-                ):
-                    return node
-    return None
-
-
-def _reads_status(node: ast.AST, answers: set[str] | None, known: Mapping[str, str], params: StatusParams) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and (node.attr in SUCCESS or node.attr in ("status_code", "status"))
-        and _is_answer(node.value, answers, known, params)
-    )
-
-
-def _is_good(nodes: list[ast.expr]) -> bool:
-    for node in nodes:
-        for part in walk(node):
-            if isinstance(part, ast.Constant) and isinstance(part.value, int) and 200 <= part.value < 300:
-                return True
-            if isinstance(part, ast.Attribute) and part.attr in ("OK", "ok", "HTTP_200_OK", "CREATED"):
-                return True
-    return False
-
-
-def _is_success(node: ast.expr, answers: set[str] | None, known: Mapping[str, str], params: StatusParams) -> bool:
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        return all(_is_success(value, answers, known, params) for value in node.values)
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        sides = [node.left, node.comparators[0]]
-        return any(_reads_status(side, answers, known, params) for side in sides) and _is_good(sides)
-    return _reads_status(node, answers, known, params)
-
-
-def _expects_refusal(node: ast.AST, answers: set[str]) -> bool:
-    if not isinstance(node, (ast.Compare, ast.Call)) or not _names(node) & answers:
+def _wants_error(node: ast.AST, answers: Answers) -> bool:
+    """`with pytest.raises(...)` around something that posts."""
+    if not isinstance(node, (ast.With, ast.AsyncWith)):
         return False
-    status = any(isinstance(part, ast.Attribute) and part.attr in ("status_code", "status") for part in walk(node))
-    codes = [
-        part.value
-        for part in walk(node)
-        if isinstance(part, ast.Constant) and isinstance(part.value, int) and not isinstance(part.value, bool)
-    ]
-    return status and any(400 <= code < 600 for code in codes)
-
-
-def _examines(node: ast.Call, answers: set[str], params: StatusParams) -> bool:
-    """The answer goes whole into a helper that looks into it."""
-    if word_set(last_name(node.func)).isdisjoint(params.examining) or last_name(node.func).startswith("assert"):
+    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+    if not any("raises" in words(last_name(call.func)) for call in calls):
         return False
-    return any(isinstance(argument, ast.Name) and argument.id in answers for argument in node.args)
+    return any(answers.kind(part) == "one" for part in walk(node) if isinstance(part, (ast.Call, ast.Name)))
 
 
-def _only_shown(node: ast.Attribute, test: FunctionNode) -> bool:
-    """The body is used in the message of an assertion, in a print or in a log line, and nowhere else."""
-    for part in walk(test):
+def _shown(function: FunctionNode) -> set[ast.AST]:
+    """What stands in the message of an assertion or an error, in a print or in a log line."""
+    found: set[ast.AST] = set()
+    for part in walk(function):
         shown: list[ast.AST] = []
         if isinstance(part, ast.Assert) and part.msg is not None:
             shown = [part.msg]
+        elif isinstance(part, ast.Raise) and part.exc is not None:
+            shown = [part.exc]
         elif isinstance(part, ast.Call):
             name = last_name(part.func)
-            if name in ("print", "info", "debug", "warning", "error", "log", "exception", "fail"):
+            if name in SHOWING:
                 shown = list(part.args)
             elif name.startswith("assert") and len(part.args) > 2:
                 shown = list(part.args[2:])
             if name.startswith("assert"):
                 shown += [entry.value for entry in part.keywords if entry.arg == "msg"]
-        if any(inner is node for entry in shown for inner in walk(entry)):
-            return True
-    return False
+        for entry in shown:
+            found.update(walk(entry))
+    return found
