@@ -59,7 +59,7 @@ def write(result: ScanResult, stream: TextIO, options: ReportOptions) -> None:
 
 def keeping(finding: Finding) -> str:
     """How somebody keeps what a finding is about: the comment that covers it, without its sign, so that a log of the
-    audit holds no ignore; where the file has none (JSON) or a tool writes it (a lock), an entry of the configuration."""
+    audit holds no ignore; where the file has none (JSON) or a tool writes it (a lock), an entry in the settings."""
     name = finding.span.path.lower()
     if name.endswith((".json", ".ipynb", ".lock")):
         return f'`[[tool.auditor.ignores]]` with path, rule = "{finding.rule}" and reason'
