@@ -12,7 +12,14 @@ from auditor.checks import CHECKS
 from auditor.checks.base import AnyCheck, Check, CodeCheck, Match
 from auditor.config import Config, IgnoreEntry, PathSettings
 from auditor.errors import UsageError
-from auditor.model.facts import CodeModule, Fact, FactSet, Gpu, ModelConfig, fact_set
+from auditor.model.facts import (
+    CodeModule,
+    Fact,
+    FactSet,
+    Gpu,
+    ModelConfig,
+    fact_set,
+)
 from auditor.model.findings import CONFIDENCE_RANK, Finding, JsonValue, Level, Problem, ScanResult, Stats
 from auditor.model.records import dataclass, field, replace
 from auditor.model.rules import Rule
@@ -23,6 +30,7 @@ from auditor.rulebook import load_rules, with_params
 from auditor.sources import Sources
 from auditor.suppress import Ignore, config_ignores, suppress, suppress_by_config
 from auditor.walk import LANGUAGES, git_top, walk
+from auditor.watched import watched
 
 if TYPE_CHECKING:
     from auditor.cache import FactCache
@@ -150,7 +158,7 @@ def gather(
     if any(facts):
         from auditor.resolve import resolve
 
-        facts = _assume(_watched(resolve(facts, sources)), request.config, walked.root)
+        facts = _assume(watched(resolve(facts, sources)), request.config, walked.root)
     return facts, results, problems, sources, walked
 
 
@@ -211,17 +219,6 @@ def _with_params(rule: Rule, params: Mapping[str, Any] | None) -> Rule:
 
 def _check(rule: Rule) -> AnyCheck:
     return next(check for check in CHECKS if check.name == rule.check)
-
-
-def _watched(facts: FactSet) -> FactSet:
-    from auditor.launch.bundles import carries_engine
-    from auditor.launch.images import is_watched
-
-    return replace(
-        facts,
-        images=tuple(image for image in facts.images if is_watched(image.reference)),
-        packages=tuple(package for package in facts.packages if carries_engine(package)),
-    )
 
 
 def _assume(facts: FactSet, config: Config, root: str) -> FactSet:

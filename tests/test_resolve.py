@@ -250,3 +250,84 @@ def test_a_plain_name_is_not_looked_up_far_away(tmp_path: Path) -> None:
     files = {"services/compose.yml": text, "other/.env": "TAG=v0.5.19\n"}
     result = scan_tree(lay(files, tmp_path), Config())
     assert [finding.properties["reason"] for finding in result.active] == ["variable"]
+
+
+POD_OF = """apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  - {name: front, image: "nvcr.io/acme/wideep:latest"}
+  - name: worker
+    image: IMAGE
+    command: [python3, -m, dynamo.sglang, --model-path, m, --disaggregation-mode, decode]
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        # as in a public workshop on Dynamo: the name says nothing, the command does; told at the worker, once a file
+        ({"pod.yaml": POD_OF.replace("IMAGE", "nvcr.io/acme/wideep:latest")}, [("pod.yaml", 8, "latest")]),
+        ({"pod.yaml": POD_OF.replace("IMAGE", "acme/llm:1.2")}, [("pod.yaml", 8, "no-version")]),
+        ({"pod.yaml": POD_OF.replace("IMAGE", "$IMG")}, [("pod.yaml", 8, "variable")]),
+        ({"a.sh": "docker run --gpus all acme/llm:1.2 sglang serve m\n" * 2}, [("a.sh", 1, "no-version")]),
+        # the file puts the engine in itself, or its image is the base of a build
+        ({"a.sh": "pip install sglang==0.5.22\ndocker run acme/llm:1.2 sglang serve m\n"}, []),
+        ({"Dockerfile": "FROM nvidia/cuda:13.0\nCOPY build.sh /\nCMD [sglang, serve, m]\n"}, []),
+        # a client of the engine, and a server without an image
+        ({"a.sh": "docker run acme/llm:1.2 python -m sglang.bench_serving --backend sglang\nsglang serve m\n"}, []),
+    ],
+)
+def test_an_image_that_is_not_named_after_the_engine_it_runs(
+    tmp_path: Path, files: dict[str, str], found: list[tuple[str, int, str]]
+) -> None:
+    result = scan_tree(lay(files, tmp_path), Config())
+    told = [one for one in result.active if one.rule == "sglang-vulnerable-image"]
+    assert [(one.span.path, one.span.start.line, one.properties["reason"]) for one in told] == found
+    assert {one.level for one in told} <= {"note"}
+
+
+WORKER = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d}
+spec:
+  template:
+    spec:
+      containers:
+      - name: e
+        image: "VALUE"
+        command: [python3, -m, sglang.launch_server, --model-path, m]
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "values", "found"),
+    [
+        ("{{ .Values.image }}", "app: a\n", [("variable", "{{ .Values.image }}")]),
+        ("{{ .Values.r }}:{{ .Values.t }}", "r: ''\nt: ''\n", [("variable", "{{ .Values.r }}:{{ .Values.t }}")]),
+        (
+            "{{ .Values.image.r }}:{{ .Values.image.t }}",
+            "image: {r: acme/llm, t: v2}\n",
+            [("no-version", "acme/llm:v2")],
+        ),
+    ],
+)
+def test_a_chart_whose_image_is_given_at_the_installation(
+    tmp_path: Path, value: str, values: str, found: list[tuple[str, str]]
+) -> None:
+    files = {
+        "Chart.yaml": "apiVersion: v2\nname: c\nversion: 0.1.0\n",
+        "values.yaml": values,
+        "templates/d.yaml": WORKER.replace("VALUE", value),
+    }
+    result = scan_tree(lay(files, tmp_path), Config())
+    told = [one for one in result.active if one.rule == "sglang-vulnerable-image"]
+    assert [(one.properties["reason"], one.message.split("`")[1]) for one in told] == found
+
+
+def test_an_image_file_that_is_named_after_a_vendors_release(tmp_path: Path) -> None:
+    """As in the Slurm examples of a public evaluator: Dynamo 1.1.0 holds the engine 0.5.10.post1."""
+    text = "services:\n  w: {type: dynamo, image: '${ROOT}/sglang-runtime-1.1.0-cuda13-amd64.sqsh'}\n"
+    (found,) = scan_tree(lay({"run.yaml": text}, tmp_path), Config()).active
+    assert (found.outcome, found.properties["version"]) == ("vulnerable", "0.5.10.post1")

@@ -20,13 +20,10 @@ class Params:
 
 def run(facts: FactSet, params: Params) -> Iterator[Match]:
     """One match for each image that is not known to be safe."""
-    from auditor.launch.images import family_of, image_verdict, parse_reference
+    from auditor.launch.images import image_verdict, parse_reference
     from auditor.launch.versions import guard_story
 
     for image in facts.images:
-        family = family_of(image.reference)
-        if family is None:
-            continue
         verdict = image_verdict(image.reference, params.fixed)
         if verdict.verdict == "safe":
             continue

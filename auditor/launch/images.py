@@ -92,7 +92,7 @@ def _squashed(text: str) -> str:
     if "+" in stem:
         *path, tag = stem.split("+")
         return "/".join(path) + ":" + tag
-    found = re.match(r"(.*?sglang(?:-rocm)?)[-_:](.+)\Z", stem, re.IGNORECASE)
+    found = re.match(r"(.*?sglang(?:-rocm|-runtime)?)[-_:](.+)\Z", stem, re.IGNORECASE)
     return f"{found.group(1)}:{found.group(2)}" if found else stem
 
 
@@ -210,7 +210,7 @@ def image_verdict(reference: Value, fixed: str = FIXED) -> ImageVerdict:
     if parts.tag is None:
         if parts.digest:
             return ImageVerdict("unverifiable", "digest", decide="the tag that this digest was pulled from")
-        if family == "unknown":
+        if family == "unknown" or (isinstance(reference, Unresolved) and isinstance(reference.parts[-1], Hole)):
             return ImageVerdict("unverifiable", "variable", decide=_set(reference))
         return ImageVerdict("unverifiable", "latest", decide="a tag that states the version; none means `latest`")
     tag, _ = _marked(parts.tag)

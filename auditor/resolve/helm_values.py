@@ -124,17 +124,26 @@ def _chart_of(path: str, charts: dict[str, _Chart]) -> _Chart | None:
 
 
 def _joined(image: ImageReference, chart: _Chart) -> Iterator[tuple[ImageReference, set[Span]]]:
-    """The reference as the chart's values make it, and once more for each values file that makes it another one."""
+    """The reference as the chart's values make it, and once more for each values file that makes it another one. Where
+    all of them leave it empty it is given at the installation, and stays as it is written."""
     seen: set[tuple[str, Span]] = set()
     base = chart.base
     reference = image.reference.text if isinstance(image.reference, Unresolved) else str(image.reference)
     for values in [base, *({**base, **overlay} for overlay in chart.overlays)]:
         text = evaluate(reference, Chart(values, chart.chart, chart.defines))
         made, used = _reference(image, text)
+        if _empty(made.reference):
+            continue
         key = (made.reference.text if isinstance(made.reference, Unresolved) else str(made.reference), made.span)
         if key not in seen and not (seen and isinstance(made.reference, Unresolved)):
             seen.add(key)
             yield made, used
+    if not seen:
+        yield image, set()
+
+
+def _empty(reference: Value | None) -> bool:
+    return isinstance(reference, str) and not reference.strip(":/@ ")
 
 
 def _reference(image: ImageReference, text: Text) -> tuple[ImageReference, set[Span]]:
@@ -214,5 +223,7 @@ def _launch(launch: EngineLaunch, chart: _Chart | None) -> EngineLaunch:
         return replace(given, value=given.value if value is None else value)
 
     flags = {name: flag(name, given) for name, given in launch.flags.items()}
-    made = replace(launch, model=filled(launch.model), image=filled(launch.image), flags=flags)
+    image = filled(launch.image)
+    image = launch.image if _empty(image) else image
+    made = replace(launch, model=filled(launch.model), image=image, flags=flags)
     return replace(made, related=tuple(dict.fromkeys((*launch.related, *related))))
