@@ -102,16 +102,40 @@ class SlotParams:
 
 @dataclass(frozen=True, slots=True)
 class TransferParams:
-    """`moving` are words of functions and classes that move data; `success` are states that say all has arrived,
-    `announcing` calls that set or tell a state, `marking` calls that are both; `amounts` are words of quantities;
-    `aside` are words of life-cycle calls, telemetry and stand-ins."""
+    """`moving` are words of functions and classes that move data, except beside one of `settling` (`commit` and `load`
+    alone are also what transactions and models do); `success` are states that say all has arrived, `announcing` calls
+    that set or tell a state, `unready` words of states that say it of a part; `amounts` are words of quantities;
+    `aside` are words of life-cycle calls, telemetry and stand-ins, `beginning` begin names of what starts and ends
+    nothing, `living` are words of enumerations that follow a life and no data."""
 
     moving: Words = (
         "transfer", "transfers", "receive", "receiver", "received", "recv", "send", "sender", "commit", "copy",
         "migrate", "migration", "offload", "offloader", "mover", "move", "sink", "upload", "uploader", "download",
         "downloader", "fetch", "ship", "replicate", "push", "pull", "prefetch", "load", "onload", "sync", "stream",
         "ingest", "relay", "handover", "handoff", "carrier", "courier", "import", "export", "chunk", "loader", "pump",
-        "drain", "deliver", "kv",
+        "drain", "deliver", "kv", "copier", "migrator", "replicator", "exporter", "importer", "fetcher", "puller",
+        "pusher", "streamer", "restorer", "mirror", "synchronizer", "syncer", "dma", "blit", "blitter", "transmit",
+        "transmitter", "transmission", "spill", "spiller", "swap", "swapper", "evacuate", "evacuator", "rebalancer",
+        "transport", "transporter", "shipper", "shipment", "delivery", "replication", "copying",
+        "sending", "chunks", "moving", "uploads", "downloads", "copies", "conveyor", "ferry", "backup", "transferred",
+        "spooler",
+    )  # fmt: skip
+    settling: Words = (
+        "transaction", "transactions", "session", "connection", "conn", "cursor", "database", "db", "sql", "orm",
+        "table",
+        "context", "turn", "conversation", "savepoint", "model", "models", "weight", "weights", "startup", "config",
+        "plugin", "module", "handshake", "hello", "greeting", "negotiate", "negotiation", "login", "parser", "parse",
+        "lexer", "tokenizer", "metadata", "script", "command", "signal", "control", "audio", "settings",
+        "workflow", "machine", "actor", "camera", "callbacks",
+    )  # fmt: skip
+    unready: Words = (
+        "awaiting", "waiting", "wait", "await", "pending", "parsing", "partial", "partially", "almost", "not", "before",
+        "until", "user", "closing", "half",
+    )  # fmt: skip
+    beginning: Words = ("init", "start", "begin", "prepare", "reset", "setup", "clear", "open", "create", "register")
+    living: Words = (
+        "request", "req", "node", "turn", "session", "connection", "handshake", "parser", "transaction", "ws", "close",
+        "code", "component", "service", "server", "process", "model", "client", "peer", "user", "player", "worker",
     )  # fmt: skip
     success: Words = (
         "success", "succeeded", "done", "complete", "completed", "finished", "ok", "transferred", "received",

@@ -373,7 +373,7 @@ def transfer_shape(params: TransferParams) -> Shape:
     return Shape(
         (
             re.compile(rb"\.(?=[A-Z])(?:[A-Za-z]+_)*(?:" + success.upper() + rb"|" + capital + rb")\b"),
-            re.compile(rb"= (?:[\"'](?i:" + success + rb")[\"'])"),
+            re.compile(rb"[=(,:] ?(?:[\"'](?i:" + success + rb")[\"'])"),
             re.compile(rb"mark_\w*(?:" + success + rb")"),
         )
     )

@@ -8,11 +8,31 @@ from collections.abc import Iterator
 from auditor.checks.base import Match
 from auditor.checks.code_index import CodeIndex
 from auditor.checks.code_params import TransferParams
-from auditor.checks.slot_pools import in_order
+from auditor.checks.slot_pools import begins, in_order
 from auditor.model.findings import Level
 from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, last_name, positional, scopes
 from auditor.syntax.names import word_set, words
 from auditor.syntax.python_nodes import walk
+
+# Words that move data only where nothing beside them speaks of another matter.
+WEAK = frozenset(
+    {
+        "commit",
+        "load",
+        "loader",
+        "stream",
+        "kv",
+        "send",
+        "receive",
+        "received",
+        "push",
+        "pull",
+        "sync",
+        "export",
+        "import",
+    }
+    | {"fetch", "fetcher", "chunk", "chunks"}
+)
 
 
 def run(tree: CodeTree, index: CodeIndex, params: TransferParams) -> Iterator[Match]:
@@ -39,47 +59,81 @@ def run(tree: CodeTree, index: CodeIndex, params: TransferParams) -> Iterator[Ma
 
 
 def _moves(scope: Scope, params: TransferParams) -> bool:
+    """Whether a function is about moving data, by its name and its class's."""
     name, owner = word_set(scope.node.name), word_set(scope.owner.name if scope.owner else "")
-    # `add_transfer_request` moves something, `on_request_finished` does not.
-    aside = name & set(params.aside) - ({"request"} if not name.isdisjoint(params.moving) else set())
-    if aside or not owner.isdisjoint({"fake", "mock", "dummy", "stub", "test"}):
+    about = name | owner | word_set(scope.name)
+    moving = about & set(params.moving)
+    if moving <= WEAK and not about.isdisjoint(params.settling):
+        return False  # `Transaction.commit`, `ModelActor.wait_for_load`, `MistralParser.update_stream_state`
+    if moving <= {"commit"} and _hands_on(scope.node):
         return False
-    path = word_set(scope.name)
-    return not name.isdisjoint(params.moving) or not (owner | path).isdisjoint(params.moving)
+    if scope.node.name.startswith("__") or begins(scope.node.name, params.beginning):
+        return False
+    # `add_transfer_request` moves something, `on_request_finished` does not.
+    waived = {"request"} if not name.isdisjoint(params.moving) else set()
+    if not owner.isdisjoint(params.moving) and _amount_at_hand(scope.node, params):
+        waived |= {"finish", "job", "task"}  # `BulkCopyJob.finish(job, written_bytes)`
+    if name & set(params.aside) - waived or not owner.isdisjoint({"fake", "mock", "dummy", "stub", "test"}):
+        return False
+    return bool(moving)
+
+
+def _hands_on(method: FunctionNode) -> bool:
+    """A `commit` that has something else commit: a database, a connection."""
+    calls = (last_name(node.func) for node in walk(method) if isinstance(node, ast.Call))
+    return any(name in ("commit", "execute", "rollback", "flush", "_execute", "executemany") for name in calls)
 
 
 def _is_success(node: ast.AST, params: TransferParams) -> bool:
     if isinstance(node, ast.Attribute):
+        enum = words(last_name(node.value))
         is_member = node.attr.isupper() or last_name(node.value)[:1].isupper()
-        return is_member and words(node.attr)[-1:] != () and words(node.attr)[-1] in params.success
+        about = set(enum) - {"state", "status", "phase", "stage"}
+        if about and about <= set(params.living):
+            return False  # `RequestState.DONE`, `TransactionState.COMMITTED`
+        return is_member and _says_success(node.attr, params)
     if isinstance(node, ast.Name):
-        return node.id.isupper() and words(node.id)[-1:] != () and words(node.id)[-1] in params.success
+        return node.id.isupper() and _says_success(node.id, params)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value.lower() in params.success
     return False
+
+
+def _says_success(member: str, params: TransferParams) -> bool:
+    """`DONE`, `Success`; `AWAITING_READY` and `PARSING_COMPLETED` speak of a part."""
+    parts = words(member)
+    return parts[-1:] != () and parts[-1] in params.success and set(parts).isdisjoint(params.unready)
 
 
 def _announcement(method: FunctionNode, params: TransferParams) -> ast.AST | None:
     last: ast.AST | None = None
     for node in in_order(method):
         if isinstance(node, ast.Assign) and _is_success(node.value, params):
-            for target in node.targets:
-                named = target.value if isinstance(target, ast.Subscript) else target
-                kinds = word_set(last_name(named))
-                stems = {part.removesuffix("es") for part in kinds} | kinds
-                if isinstance(target, (ast.Attribute, ast.Subscript)) and not stems.isdisjoint(params.states):
-                    return node
+            if any(_is_state(target, params) for target in node.targets):
+                return node
         elif isinstance(node, ast.Call):
             parts = words(last_name(node.func))
-            if not parts:
+            if not parts or not set(parts).isdisjoint((*params.aside, "close", "closing")):
                 continue
             arguments = [*node.args, *(entry.value for entry in node.keywords)]
-            tells = parts[0] in params.announcing and set(parts).isdisjoint(params.aside)
+            tells = parts[0] in params.announcing or parts == ("setattr",)
             if tells and any(_is_success(argument, params) for argument in arguments):
                 return node
-            if parts[0] in ("mark", "set") and parts[-1] in params.success and set(parts).isdisjoint(params.aside):
+            marks = parts[0] in ("mark", "set") and parts[-1] in params.success
+            about = {word for argument in arguments for word in words(last_name(argument))}
+            if marks and "metadata" not in parts and about.isdisjoint({"event", "turn"}):
                 last = last or node
     return last
+
+
+def _is_state(target: ast.expr, params: TransferParams) -> bool:
+    """`job.status`, `self.status[room]`, `entry["status"]`."""
+    if not isinstance(target, (ast.Attribute, ast.Subscript)):
+        return False
+    kinds = set(words(last_name(target)))
+    if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+        kinds |= word_set(str(target.slice.value))
+    return not (kinds | {part.removesuffix("es") for part in kinds}).isdisjoint(params.states)
 
 
 def _counts(method: FunctionNode, params: TransferParams) -> bool:
@@ -91,13 +145,11 @@ def _counts(method: FunctionNode, params: TransferParams) -> bool:
             sides = [node.left, *node.comparators]
             if any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides):
                 continue
-            for side in sides:
-                for part in walk(side):
-                    name = (
-                        part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
-                    )
-                    if name and not name.isupper() and not word_set(name).isdisjoint(params.amounts):
-                        return True
+            named = {word for side in sides for part in walk(side) for word in _named(part) if word in params.amounts}
+            # `len(chunk) == 0` says that the stream is at its end, `remaining == 0` that all is there.
+            empty = any(isinstance(side, ast.Constant) and side.value == 0 for side in sides)
+            if named and not (empty and named <= {"len", "length", "size", "bytes", "nbytes"}):
+                return True
         elif isinstance(node, ast.Call):
             parts = word_set(last_name(node.func))
             if not parts.isdisjoint({"check", "verify", "validate", "assert", "require"}) and not parts.isdisjoint(
@@ -107,9 +159,15 @@ def _counts(method: FunctionNode, params: TransferParams) -> bool:
     return False
 
 
+def _named(part: ast.AST) -> frozenset[str]:
+    name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
+    return frozenset() if name.isupper() else word_set(name)
+
+
 def _amount_at_hand(method: FunctionNode, params: TransferParams) -> str:
     """A parameter that is an amount: the announced one, which could have been compared."""
     amounts = {"pages", "tokens", "length", "bytes", "size", "count", "received", "blocks", "nbytes", "num"}
+    amounts |= {"written", "copied", "sent", "transferred", "moved", "amount", "total", "rows", "chunks"}
     for argument in positional(method):
         if not word_set(argument.arg).isdisjoint(amounts):
             return argument.arg
