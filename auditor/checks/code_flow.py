@@ -48,8 +48,8 @@ class State:
 
 
 def part_of(value: ast.expr) -> str | None:
-    """The container that a value is a part or a copy of: `running[:] = [r for r in running if ...]` takes nothing in, it
-    leaves some out. `None` for whatever holds anything else."""
+    """The container that a value is a part or a copy of: `running[:] = [r for r in running if ...]` takes nothing in,
+    it leaves some out. `None` for whatever holds anything else."""
     while isinstance(value, ast.Call) and last_name(value.func) in _COPIES and value.args:
         value = value.args[-1] if last_name(value.func) == "filter" else value.args[0]
     if isinstance(value, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
