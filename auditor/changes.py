@@ -22,7 +22,7 @@ MOVES = frozenset(
         "nnodes", "disaggregation-mode", "allow-auto-truncate", "cuda-graph-bs-decode", "cuda-graph-bs-prefill",
         "cuda-graph-max-bs-prefill", "disable-cuda-graph", "dtype", "enable-dp-lm-head", "enable-lora",
         "enable-memory-saver", "enable-multimodal", "enable-torch-compile", "hicache-ratio", "hicache-size",
-        "json-model-override-args", "load-format", "max-loras-per-batch", "max-mamba-cache-size", "moe-a2a-backend",
+        "json-model-override-args", "load-format", "max-loras-per-batch", "moe-a2a-backend",
         "moe-dense-tp-size", "speculative-draft-model-path", "speculative-draft-model-quantization",
         "speculative-eagle-topk", "speculative-num-draft-tokens", "speculative-num-steps", "torchao-config",
     }

@@ -329,6 +329,7 @@ def test_nothing_is_proposed_where_the_pool_covers() -> None:
         # sgl-project/sglang#30531: 55,225 bytes with an index row a layer, 47,702 where only owners have one
         ((0, 5, 14), 78 * 576 + 78 * 132),
         ((0, 5, 17), 78 * 576 + 78 * 132),
+        ((0, 5, 18), 78 * 576 + 21 * 132),
         ((0, 5, 19), 78 * 576 + 21 * 132),
     ],
 )
@@ -336,6 +337,16 @@ def test_index_rows_by_release(version: tuple[int, ...], row: int) -> None:
     spec = spec_of("zai-org/GLM-5.2-FP8", "B200", tp=4, kv_dtype="fp8_e4m3", version=version)
     cell = estimate_pool(spec).cell
     assert cell.low == cell.high == row
+
+
+@pytest.mark.parametrize("beside", [{"role": "decode"}, {"role": "prefill"}, {"hierarchical_cache": True}])
+def test_a_peer_or_a_hierarchical_cache_keeps_all_index_rows_until_0_5_22(beside: dict[str, object]) -> None:
+    # mem_cache/kv_cache_configurator.py: _should_elide_dsa_index_k of 0.5.21 and of 0.5.22
+    given = {"tp": 4, "kv_dtype": "fp8_e4m3", **beside}
+    before = spec_of("zai-org/GLM-5.2-FP8", "B200", version=(0, 5, 21), **given)
+    since = spec_of("zai-org/GLM-5.2-FP8", "B200", version=(0, 5, 22), **given)
+    assert estimate_pool(before).cell.expected == 78 * 576 + 78 * 132
+    assert estimate_pool(since).cell.expected == 78 * 576 + 21 * 132
 
 
 def test_default_fractions_by_release() -> None:

@@ -59,3 +59,18 @@ def test_from_0_5_14_a_limit_on_requests_gives_draft_states_to_the_pool() -> Non
     usual = after_states(spec(**given, max_running_requests=48), budget)
     assert few.low > usual.high == pytest.approx(30 * GIB / 1.9, rel=0.09)
     assert (free.low, free.high > few.high) == (usual.low, True)  # no flag known: anything down to one request
+
+
+def test_stated_slots_are_what_the_states_take() -> None:
+    # mamba_pool.per_dp_shard: K slots and one of padding, whatever the ratio says
+    asked, state = spec(mamba_slots=8, mamba_full_memory_ratio=0.5), state_bytes(spec())
+    assert after_states(asked, exact(20.0 * GIB)).expected == 20 * GIB - 9 * state
+    given = {"version": (0, 5, 19), "speculative": "EAGLE", "draft_tokens": 4, "max_running_requests": 4}
+    drafted = after_states(spec(mamba_slots=48, **given), exact(30.0 * GIB))
+    assert drafted.low == drafted.high == 30 * GIB - (48 + 1 + 4 * (4 + 1)) * state
+
+
+def test_a_narrow_state_type_halves_the_recurrent_part() -> None:
+    # 48 layers of 48 value heads of 128 x 128 in 32 bits; the inputs of the convolutions stay in 16
+    whole, half = state_bytes(spec()), state_bytes(spec(mamba_dtype="bfloat16"))
+    assert whole - half == 48 * 48 * 128 * 128 * 2

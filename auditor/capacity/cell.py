@@ -17,6 +17,7 @@ INDEX_SCALE_BLOCK = 128
 DRAFT_LAYERS = ("EAGLE", "EAGLE3", "NEXTN", "MTP", "FROZEN_KV_MTP")  # algorithms whose draft is one layer or a few
 SCHEME_FOLLOWED = (0, 5, 4)  # between 0.5.3 and 0.5.6 `auto` began to follow the checkpoint's KV scheme
 COMPRESS_WINDOW = 128
+INDEX_WITH_PEERS = (0, 5, 22)  # the first release that leaves out index rows beside a peer or a hierarchical cache
 WINDOW_POOL = (0, 5, 9)  # the first sampled release that gives sliding-window layers their own pool by default
 
 
@@ -164,8 +165,11 @@ def _latent(spec: LaunchSpec, element: Interval, layers: float) -> Interval:
     raw = spec.vendor != "nvidia" or (spec.capability is not None and spec.capability >= 10)
     kept = plain if element.high != 1.0 or raw else exact(stored)
     every, owners = index * layers, index * shape.index_layers * layers / shape.layers
+    if spec.version is not None and spec.version < INDEX_WITH_PEERS and (spec.role or spec.hierarchical_cache):
+        owners = every
     # What prices the pool, by release: the plain row without and with an index row a layer, the row as it is stored,
-    # and index rows only where a layer owns an index (`pool_configurator.py` of 0.5.14, 0.5.17 and 0.5.19).
+    # and index rows only where a layer owns an index (`pool_configurator.py` of 0.5.14, 0.5.17 and 0.5.18); a prefill
+    # or decode role and a hierarchical cache kept a row a layer until 0.5.22 (`_should_elide_dsa_index_k`).
     bare, early, middle, late = plain * layers, plain * layers + every, kept * layers + every, kept * layers + owners
     version = spec.version
     if version is None:
@@ -177,6 +181,4 @@ def _latent(spec: LaunchSpec, element: Interval, layers: float) -> Interval:
         return early
     if version < (0, 5, 17):
         return hull(early, middle)
-    if version < (0, 5, 18):
-        return middle
-    return late if version >= (0, 5, 19) else hull(middle, late)
+    return middle if version < (0, 5, 18) else late

@@ -27,6 +27,7 @@ INTEGERS: Mapping[str, str] = {
     "dcp-size": "dcp",
     "kt-num-gpu-experts": "gpu_experts",
     "speculative-num-draft-tokens": "draft_tokens",
+    "max-mamba-cache-size": "mamba_slots",
 }
 FLOATS: Mapping[str, str] = {
     "mem-fraction-static": "fraction",
@@ -39,11 +40,13 @@ TEXTS: Mapping[str, str] = {
     "quantization": "quantization",
     "speculative-algorithm": "speculative",
     "attention-backend": "attention_backend",
+    "mamba-ssm-dtype": "mamba_dtype",
 }
 SWITCHES: Mapping[str, str] = {
     "enable-dp-attention": "dp_attention",
     "disable-radix-cache": "disable_radix_cache",
     "disable-hybrid-swa-memory": "disable_hybrid_swa_memory",
+    "enable-hierarchical-cache": "hierarchical_cache",
 }
 QUANTIZATIONS: Mapping[str, str] = {
     "fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8", "w8a8_fp8": "fp8", "w8a8_int8": "fp8",

@@ -32,7 +32,8 @@ KV_HEAD_KEYS = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query
 @dataclass(frozen=True, slots=True)
 class ModelShape:
     """Everything that the pool arithmetic needs of a model. Layer counts are of the whole model; `state_bytes` is one
-    request's linear-attention state over all layers before tensor parallelism; `token_bytes` is a measured KV size per
+    request's linear-attention state over all layers before tensor parallelism, with its recurrent part in 32 bits, and
+    `conv_bytes` the part of it that keeps inputs of convolutions; `token_bytes` is a measured KV size per
     token where no formula is known; `checkpoint_bytes` the size of the published weights; `vision_size` the depth and
     width of a vision tower as the engine's memory heuristic reads them; `since` the first sampled engine release that
     knows the architecture; `expert_width` the inner width of one routed expert. `part_bytes` holds the bytes of a
@@ -66,6 +67,7 @@ class ModelShape:
     window: int = 0
     linear_layers: int = 0
     state_bytes: float = 0.0
+    conv_bytes: float = 0.0
     token_bytes: float | None = None
     checkpoint_bytes: float | None = None
     draft_layers: int = 0
@@ -185,7 +187,8 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         swa_head_dim=head_dim,
         window=number("sliding_window"),
         linear_layers=linear,
-        state_bytes=_state_bytes(text, linear, hidden),
+        state_bytes=sum(_state_bytes(text, linear, hidden)),
+        conv_bytes=_state_bytes(text, linear, hidden)[0],
         token_bytes=float(text["kv_bytes_per_token"]) if text.get("kv_bytes_per_token") else None,
         checkpoint_bytes=float(config["checkpoint_gib"]) * 2**30 if config.get("checkpoint_gib") else None,
         draft_layers=number("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "mtp_layers"),
@@ -291,11 +294,11 @@ def _swa_layers(text: Mapping[str, Any], layers: int) -> int:
     return 0
 
 
-def _state_bytes(text: Mapping[str, Any], linear: int, hidden: int) -> float:
-    """One request's state over all linear layers, in bytes: convolution state at 2 bytes and recurrent state at 4
+def _state_bytes(text: Mapping[str, Any], linear: int, hidden: int) -> tuple[float, float]:
+    """One request's state over all linear layers, in bytes: convolution state at 2 bytes, and recurrent state at 4
     (`mamba2_cache_params`; gated delta nets keep a key x value matrix a head, mamba2 a head x state one)."""
     if not linear:
-        return 0.0
+        return 0.0, 0.0
     keys, values = text.get("linear_num_key_heads"), text.get("linear_num_value_heads")
     if isinstance(values, int):
         key_dim = int(text.get("linear_key_head_dim") or 128)
@@ -303,12 +306,12 @@ def _state_bytes(text: Mapping[str, Any], linear: int, hidden: int) -> float:
         kernel = int(text.get("linear_conv_kernel_dim") or 4)
         keys = keys if isinstance(keys, int) else values
         conv = (2 * keys * key_dim + values * value_dim) * (kernel - 1) * 2
-        return float(linear * (conv + values * key_dim * value_dim * 4))
+        return float(linear * conv), float(linear * values * key_dim * value_dim * 4)
     attn = text.get("linear_attn_config")
     if isinstance(attn, Mapping) and isinstance(attn.get("num_heads"), int):
         heads, dim = int(attn["num_heads"]), int(attn.get("head_dim") or 128)
         kernel = int(attn.get("short_conv_kernel_size") or 4)
-        return float(linear * (3 * heads * dim * (kernel - 1) * 2 + heads * dim * dim * 4))
+        return float(linear * 3 * heads * dim * (kernel - 1) * 2), float(linear * heads * dim * dim * 4)
     states = text.get("mamba_num_heads") or text.get("mamba_n_heads")
     if isinstance(states, int):
         heads = states
@@ -316,5 +319,6 @@ def _state_bytes(text: Mapping[str, Any], linear: int, hidden: int) -> float:
         state = int(text.get("ssm_state_size") or text.get("mamba_d_state") or 128)
         groups = int(text.get("n_groups") or text.get("mamba_n_groups") or 1)
         kernel = int(text.get("conv_kernel") or text.get("mamba_d_conv") or 4)
-        return float(linear * ((heads * dim + 2 * groups * state) * (kernel - 1) * 2 + heads * dim * state * 4))
-    return float(linear * hidden * 128 * 4) if hidden else 0.0
+        conv = (heads * dim + 2 * groups * state) * (kernel - 1) * 2
+        return float(linear * conv), float(linear * heads * dim * state * 4)
+    return 0.0, float(linear * hidden * 128 * 4) if hidden else 0.0

@@ -14,7 +14,8 @@ class LaunchSpec:
     sold with; sizes are the engine's global ones; `version` the engine's as numbers (`(0, 5, 19)`), `None` when it is
     not known; `kv_dtype` as the flag takes it; `draft` a draft model of its own; `gpu_experts` how many experts of a
     layer stay on the accelerators where the host computes the others; `table` where n-gram tables are (`accelerator`,
-    `host`, `disk`)."""
+    `host`, `disk`); `mamba_slots` the states that the engine is told to keep over all replicas, `mamba_dtype` their
+    type."""
 
     shape: ModelShape
     memory: float
@@ -44,12 +45,15 @@ class LaunchSpec:
     draft: ModelShape | None = None
     swa_full_tokens_ratio: float | None = None
     mamba_full_memory_ratio: float | None = None
+    mamba_slots: int | None = None
+    mamba_dtype: str | None = None
     cpu_offload_gb: float = 0.0
     gpu_experts: int | None = None
     table: str | None = None
     dcp: int = 1
     disable_radix_cache: bool = False
     disable_hybrid_swa_memory: bool = False
+    hierarchical_cache: bool = False
     deepep: bool = False
     attention_backend: str | None = None
     version: Version | None = None

@@ -21,9 +21,12 @@ DRAFTED = (2, 4, 6)  # draft tokens of a step where no flag says: fewest, usual 
 
 
 def after_states(spec: LaunchSpec, budget: Interval) -> Interval:
-    """Bytes that are left for the KV pool. Without the radix cache the running requests have one state each; else the
-    states take r / (1 + r) of the budget in whole slots, so that what they leave over is added to the pool."""
+    """Bytes that are left for the KV pool. A stated number of slots is what the states take; without the radix cache
+    the running requests have one each; else the states take r / (1 + r) of the budget in whole slots, so that what they
+    leave over is added to the pool."""
     state = state_bytes(spec)
+    if spec.mamba_slots:
+        return (budget - _stated(spec, max(1, spec.mamba_slots // _replicas(spec)))).at_least(0.0)
     if spec.max_running_requests and spec.disable_radix_cache:
         running = max(1, spec.max_running_requests // _replicas(spec))
         drafts = [0] if not _drafts(spec) else [spec.draft_tokens] if spec.draft_tokens else DRAFTED
@@ -39,11 +42,30 @@ def after_states(spec: LaunchSpec, budget: Interval) -> Interval:
     return _drafts_inside(spec, budget, share)
 
 
+def _stated(spec: LaunchSpec, slots: int) -> Interval:
+    """Bytes of a stated number of slots with one of padding, and of the draft states of the requests that they allow:
+    up to 0.5.11 of all that may run."""
+    state = state_bytes(spec)
+    if not _drafts(spec):
+        return Interval(slots * state, (slots + 1) * state, (slots + 1) * state)
+    running = max(1, (spec.max_running_requests or RUNNING) // _replicas(spec))
+    first = spec.version is not None and spec.version <= (0, 5, 11)
+    needs = [
+        state * (slots + 1 + tokens * (running if first else min(running, slots // each) + 1))
+        for tokens, each in _choices(spec)
+    ]
+    return hull(*needs, expected=sorted(needs)[len(needs) // 2])
+
+
 def state_bytes(spec: LaunchSpec) -> float:
-    """One request's state on one rank of the fullest pipeline stage."""
+    """One request's state on one rank of the fullest pipeline stage; `--mamba-ssm-dtype` decides the width of its
+    recurrent part, as `mamba2_state_dtype` of `configs/mamba_utils.py` has it."""
     layers = spec.shape.linear_layers
     fullest = -(-layers // spec.pp) / layers if layers else 1.0
-    return spec.shape.state_bytes / spec.attention_ranks * fullest
+    whole = spec.shape.state_bytes
+    if spec.mamba_dtype in ("bfloat16", "float16"):
+        whole = spec.shape.conv_bytes + (whole - spec.shape.conv_bytes) / 2
+    return whole / spec.attention_ranks * fullest
 
 
 def _drafts(spec: LaunchSpec) -> bool:

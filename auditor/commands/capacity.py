@@ -36,6 +36,7 @@ INTEGERS = {
     "dcp": ("--dcp-size", "--decode-context-parallel-size"),
     "gpu_experts": ("--kt-num-gpu-experts",),
     "draft_tokens": ("--speculative-num-draft-tokens",),
+    "mamba_slots": ("--max-mamba-cache-size",),
 }
 FLOATS = {
     "fraction": ("--mem-fraction-static",),
@@ -49,6 +50,7 @@ TEXTS = {
     "role": ("--disaggregation-mode",),
     "speculative": ("--speculative-algorithm",),
     "attention_backend": ("--attention-backend",),
+    "mamba_dtype": ("--mamba-ssm-dtype",),
     "table_backend": ("--ple-offload-backend",),
 }
 # Words that the option took in one of the releases from 0.4.6 to 0.5.23 (`server_args.py`, `arg_groups/choices.py`).
@@ -67,11 +69,13 @@ WORDS = {
     "quantization": QUANTIZATION_WORDS,
     "speculative": SPECULATIVE_WORDS,
     "table_backend": ("pinned", "file"),
+    "mamba_dtype": ("float32", "bfloat16", "float16"),
 }
 SWITCHES = {
     "dp_attention": ("--enable-dp-attention",),
     "disable_radix_cache": ("--disable-radix-cache",),
     "disable_hybrid_swa_memory": ("--disable-hybrid-swa-memory",),
+    "hierarchical_cache": ("--enable-hierarchical-cache", "--enable-hicache"),
 }
 
 
