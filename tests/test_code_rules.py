@@ -205,6 +205,52 @@ def test_an_enumeration_of_a_dependency_is_known_by_its_import() -> None:
     assert findings([module("connector.py", other)])[0] == []
 
 
+STATES = """import enum
+
+
+class Phase(enum.Enum):
+    NEW = 0
+    DONE = 1
+    FAILED = 2
+    REJECTED = 3
+
+
+SOME = frozenset({Phase.DONE, Phase.FAILED})
+OVER = SOME | {Phase.REJECTED}
+"""
+
+
+@pytest.mark.parametrize("profile", ["default", "strict"])
+@pytest.mark.parametrize(
+    ("head", "name", "hidden"),
+    [
+        ("from pkg.states import SOME", "SOME", True),
+        ("from .states import SOME", "SOME", True),
+        ("from pkg import SOME", "SOME", True),
+        ("from pkg import states", "states.SOME", True),
+        ("import pkg.states as ends", "ends.SOME", True),
+        ("from pkg.states import OVER", "OVER", False),
+        ("from pkg import states", "states.OVER", False),
+        ("from other import SOME", "SOME[0]", False),
+    ],
+)
+def test_a_named_set_of_another_file_is_held_against_its_enumeration(
+    head: str, name: str, hidden: bool, profile: str
+) -> None:
+    door = f"{head}\n\n\ndef fill(job, queue):\n    if job.phase not in {name}:\n        queue.append(job)\n"
+    modules = [module("pkg/states.py", STATES), module("pkg/door.py", door)]
+    matches, problems = run_code_checks(modules, CODE_RULES, 1, profile)
+    assert [(m.span.path, m.span.start.line, m.confidence) for _, m in matches] == [("pkg/door.py", 5, "high")] * hidden
+    assert problems == []
+
+
+def test_two_sets_of_one_name_prove_nothing_of_a_third_file() -> None:
+    other = STATES.replace("SOME = frozenset({Phase.DONE, Phase.FAILED})", "SOME = frozenset({Phase.DONE})")
+    door = "from far import SOME\n\n\ndef fill(job, queue):\n    if job.phase not in SOME:\n        queue.append(job)\n"
+    modules = [module("a/states.py", STATES), module("b/states.py", other), module("door.py", door)]
+    assert findings(modules) == ([], [])
+
+
 def test_only_the_part_of_a_large_file_that_matters_is_parsed_and_lines_stay_true() -> None:
     filler = "".join(f"\n\ndef filler_{n}(x):\n    return [x, {n}]\n" for n in range(200))
     text = filler + '\n\nTEXT = """\nclass Fake:\n    def release(self, i):\n        self.free.append(i)\n"""\n'

@@ -7,23 +7,31 @@ Morgan, walrus, aliases, `is False` and predicates returned by a small function 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
+from auditor.checks.code_sets import UNKNOWN, Listing, listing, member_of
 from auditor.checks.code_words import StateWords
 from auditor.model.records import dataclass, field, replace
 from auditor.syntax.code_tree import FunctionNode, last_name, path_of, positional
 from auditor.syntax.names import word_set, words
 from auditor.syntax.python_nodes import walk
 
+Sets = Callable[[str], Listing]
 Kind = Literal["predicate", "flag", "reason", "member", "type", "clear"]
+
+
+def no_sets(path: str) -> Listing:
+    """No set of states is known by any name."""
+    return UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
     """One test of one subject. `over` is `False` where the subject is known not to be over by it; a `clear` atom is a
     test of validity or refusal, or an equality with a state that is no end. `members` are the states named, `enum` the
-    dotted name before them; `name` is the predicate, flag or field that was read."""
+    dotted name before them; `name` is the predicate, flag or field that was read. `listed` says that the states are
+    spelled out elsewhere, in a named set."""
 
     node: ast.expr
     subject: str
@@ -32,16 +40,18 @@ class Atom:
     over: bool = False
     members: tuple[str, ...] = ()
     enum: str = ""
+    listed: bool = False
 
 
 @dataclass(slots=True)
 class Names:
-    """What local names stand for: other expressions, and the small predicates of the file."""
+    """What local names stand for: other expressions, the small predicates of the file, and the named sets of states
+    that it sees, by their path (`ENDS`, `Status.ENDS`)."""
 
     words: StateWords
     alias: dict[str, ast.expr] = field(default_factory=dict)
     helpers: Mapping[str, FunctionNode] = field(default_factory=dict)
-    sets: Mapping[str, ast.expr] = field(default_factory=dict)
+    sets: Sets = no_sets
 
     def path(self, node: ast.AST, depth: int = 0) -> str | None:
         """The path of an expression with local aliases replaced by what they stand for."""
@@ -54,6 +64,13 @@ class Names:
             return text
         base = self.path(target, depth + 1)
         return text if base is None or base == root else base + text[len(root) :]
+
+    def listed(self, path: str) -> Listing:
+        """The states of a set by its name, which is bound here or known from elsewhere."""
+        value = self.alias.get(path)
+        if isinstance(value, (ast.Tuple, ast.List, ast.Set, ast.BinOp, ast.Call)):
+            return listing(value, self.sets)
+        return self.sets(path)
 
 
 def implied(node: ast.expr, truth: bool, names: Names, depth: int = 0) -> Iterator[Atom]:
@@ -106,6 +123,10 @@ def _call(node: ast.Call, truth: bool, names: Names, depth: int) -> Iterator[Ato
         subject = names.path(node.args[0])
         if subject is not None:
             yield from _named(node, subject, str(node.args[1].value), truth, names, called=False)
+        return
+    if name == "Contains" and isinstance(node.func, ast.Attribute) and names.listed(path_of(node.func.value) or "")[0]:
+        made = ast.copy_location(ast.Compare(node.args[0], [ast.In()], [node.func.value]), node)
+        yield from (replace(atom, node=node) for atom in _compare(made, truth, names, depth))
         return
     helper = names.helpers.get(name)
     subjects = [path for path in map(names.path, node.args) if path is not None and path not in ("self", "cls")]
@@ -251,7 +272,9 @@ def _compare(node: ast.Compare, truth: bool, names: Names, depth: int) -> Iterat
             yield from _touched(node, side, names)
         return
     subject, field_name = read
-    members, enum = members_of(right, names, isinstance(operator, (ast.In, ast.NotIn)))
+    within = isinstance(operator, (ast.In, ast.NotIn))
+    members, enum = members_of(right, names, within)
+    named = within and path_of(right) is not None
     if not members:
         # `in TERMINAL_STATES`: somebody's list of all ends. `rid not in chosen` says nothing of the state.
         listed = enum == "?" and (names.words.is_state(field_name) or names.words.is_reason(field_name))
@@ -261,11 +284,11 @@ def _compare(node: ast.Compare, truth: bool, names: Names, depth: int) -> Iterat
     if equal:
         # Equal to an end: over. Equal to a state that is no end: positive.
         if len(final) == len(members):
-            yield Atom(node, subject, "member", field_name, True, members, enum)
+            yield Atom(node, subject, "member", field_name, True, members, enum, named)
         else:
             yield Atom(node, subject, "clear", "=")
     elif final:
-        yield Atom(node, subject, "member", field_name, False, members, enum)
+        yield Atom(node, subject, "member", field_name, False, members, enum, named)
     else:
         yield Atom(node, subject, "clear", f"?{field_name}")
 
@@ -347,32 +370,7 @@ def _stems(names: Names) -> set[str]:
     return {word.removesuffix("s").removesuffix("e") for word in names.words.state}
 
 
-def members_of(node: ast.expr, names: Names, collection: bool) -> tuple[tuple[str, ...], str]:
+def members_of(node: ast.expr, names: Names, collection: bool) -> Listing:
     """The states that the right side of a comparison names, and the dotted name in front of them. `((), "?")` stands
     for a named set that is not spelled out here: somebody's list of all ends."""
-    if collection:
-        if isinstance(node, ast.Call) and last_name(node.func) in ("frozenset", "set", "tuple", "list") and node.args:
-            node = node.args[0]
-        if not isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-            return (), "?"
-        found: list[str] = []
-        prefix = ""
-        for item in node.elts:
-            members, enum = members_of(item, names, collection=False)
-            found += members
-            prefix = enum or prefix
-        return tuple(found), prefix
-    if isinstance(node, ast.Attribute):
-        if node.attr in ("value", "name") and isinstance(node.value, ast.Attribute):
-            return members_of(node.value, names, collection=False)
-        path = path_of(node)
-        if path is None:
-            return (), ""
-        prefix, _, member = path.rpartition(".")
-        # A member is written in capitals or stands behind a type's name; `other.state` is neither.
-        return ((member,), prefix) if member.isupper() or prefix.rpartition(".")[2][:1].isupper() else ((), "")
-    if isinstance(node, ast.Name):
-        return ((node.id,), "") if node.id.isupper() else ((), "")
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return (node.value,), "'"
-    return (), ""
+    return listing(node, names.listed) if collection else member_of(node)

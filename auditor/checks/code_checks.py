@@ -11,7 +11,7 @@ from auditor.checks.code_params import AdmitParams, SlotParams, SplitParams, Sta
 from auditor.checks.code_shapes import (
     Shape,
     door_shape,
-    guard_shape,
+    over_shape,
     proven_shape,
     release_shape,
     status_shape,
@@ -36,7 +36,7 @@ NEEDLES = frozenset({b"def ", b"class "})  # any source file
 
 def _guard_shape(params: AdmitParams, index: CodeIndex, floor: str) -> Shape | None:
     # At high confidence a second verdict is proven, and that says which names the test must hold.
-    return proven_shape(params, index) if floor == "high" else guard_shape(params.states)
+    return proven_shape(params, index) if floor == "high" else over_shape(params, index)
 
 
 CODE_CHECKS: tuple[CodeCheck[Any], ...] = (

@@ -12,6 +12,7 @@ from functools import partial
 
 from auditor.checks.code_index import CodeIndex, FileRecord, join, record, wanted_names
 from auditor.checks.code_reading import Crew, Reading, holds
+from auditor.checks.code_sets import SetRecord, named_sets, resolved
 from auditor.checks.code_shapes import (
     Shape,
     class_shape,
@@ -77,17 +78,19 @@ def gather_index(
         add(left(shape), shape, classes=False)
     index = join(records, states)
     index.aliases, index.naming = aliases, naming
+    index.sets = resolved((entry for look in looks for entry in look.sets), aliases)
     return index, problems
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """What the bytes of a file say: whether it may hold a terminal predicate that is wanted, the types of which it
-    names a member, and which of them are imported under another name."""
+    names a member, which of them are imported under another name, and the named sets of such members."""
 
     predicate: bool
     types: frozenset[str]
     aliases: tuple[tuple[str, str], ...] = ()
+    sets: tuple[SetRecord, ...] = ()
 
 
 def _looks(states: StateWords, proven: bool, modules: Sequence[CodeModule]) -> list[Look]:
@@ -101,7 +104,8 @@ def _looks(states: StateWords, proven: bool, modules: Sequence[CodeModule]) -> l
         types = frozenset(enum_names(states, data)) if holds(naming, module) else frozenset()
         pairs = _ALIAS.findall(data) if types else ()
         aliases = tuple((alias.decode(), name.decode()) for name, alias in pairs if alias.decode() in types)
-        found.append(Look(predicate, types, aliases))
+        sets = tuple(named_sets(module.source.path, data, module.language)) if types else ()
+        found.append(Look(predicate, types, aliases, sets))
     return found
 
 

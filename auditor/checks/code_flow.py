@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from auditor.checks.code_atoms import Atom, Names, implied
+from auditor.checks.code_atoms import Atom, Names, Sets, implied, no_sets
+from auditor.checks.code_sets import listing
 from auditor.checks.code_words import AdmissionWords, StateWords
 from auditor.model.records import dataclass, field, replace
 from auditor.syntax.code_tree import FunctionNode, last_name, path_of
@@ -107,10 +108,12 @@ class Walker:
         states: StateWords,
         admits: AdmissionWords,
         helpers: Mapping[str, FunctionNode],
+        sets: Sets = no_sets,
     ) -> None:
         self.states = states
         self.admits = admits
         self.helpers = helpers
+        self.sets = sets
         self.admissions: list[Admission] = []
         self.origins: dict[str, str] = {}
         self.kept: dict[str, str] = {}  # of a local list: the container that all of it is from, or nothing
@@ -419,7 +422,7 @@ class Walker:
                 _put(state.facts, name + atom.subject, (_moved(atom, name + atom.subject),))
         if _names_itself(name, value):
             return
-        if isinstance(value, (ast.Attribute, ast.Subscript, ast.Name, ast.Call, ast.Compare, ast.UnaryOp, ast.BoolOp)):
+        if isinstance(value, _NAMED) or _only_members(value):
             state.alias[name] = value
 
     def _store(self, node: ast.stmt, target: ast.expr, value: ast.expr | None, state: State) -> None:
@@ -455,7 +458,7 @@ class Walker:
     # --- expressions ------------------------------------------------------------------------------------------------
 
     def _names(self, state: State) -> Names:
-        return Names(self.states, state.alias, self.helpers)
+        return Names(self.states, state.alias, self.helpers, self.sets)
 
     def _learn(self, test: ast.expr, truth: bool, state: State) -> set[Atom]:
         """Take in what a condition says; gives the negative tests among it that were not known before."""
@@ -626,12 +629,23 @@ class Walker:
         return tuple(found)
 
 
+_NAMED = (ast.Attribute, ast.Subscript, ast.Name, ast.Call, ast.Compare, ast.UnaryOp, ast.BoolOp)
+
+
+def _only_members(value: ast.expr) -> bool:
+    """Whether a local name stands for a set of states."""
+    if not isinstance(value, (ast.Tuple, ast.List, ast.Set, ast.BinOp)):
+        return False
+    members, enum = listing(value, no_sets)
+    return bool(members) and enum not in ("?", "")
+
+
 def _flip(atom: Atom) -> Atom:
-    return Atom(atom.node, atom.subject, atom.kind, atom.name, False, atom.members, atom.enum)
+    return replace(atom, over=False)
 
 
 def _moved(atom: Atom, subject: str) -> Atom:
-    return Atom(atom.node, subject, atom.kind, atom.name, atom.over, atom.members, atom.enum)
+    return replace(atom, subject=subject)
 
 
 def _put(facts: dict[str, tuple[Atom, ...]], key: str, atoms: tuple[Atom, ...]) -> None:

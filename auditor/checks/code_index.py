@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from auditor.checks.code_sets import SetRecord
 from auditor.checks.code_words import StateWords
 from auditor.checks.positive_predicate import Positive, positives
 from auditor.model.records import dataclass, field
@@ -123,7 +124,8 @@ class Split:
 class CodeIndex:
     """All records joined. `asking` maps a second verdict field to the names of the helpers that look at it, `guarded`
     to the methods that do, themselves or through such a helper; `aliases` a name that a type is imported under to its
-    own; `naming` are the files that name a member of a type which may be an enumeration."""
+    own; `naming` are the files that name a member of a type which may be an enumeration; `sets` the named sets of such
+    members, by name."""
 
     splits: tuple[Split, ...] = ()
     enums: Mapping[str, tuple[EnumRecord, ...]] = field(default_factory=dict)
@@ -134,6 +136,7 @@ class CodeIndex:
     flags: Mapping[str, tuple[Write, ...]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     naming: frozenset[str] = frozenset()
+    sets: Mapping[str, tuple[SetRecord, ...]] = field(default_factory=dict)
 
 
 def record(tree: CodeTree, words: StateWords) -> FileRecord:

@@ -23,6 +23,7 @@ from auditor.checks.code_index import (
     Write,
 )
 from auditor.checks.code_reading import Crew, Reading, few_collections, holds
+from auditor.checks.code_sets import SetRecord
 from auditor.checks.code_shapes import Shape
 from auditor.checks.positive_predicate import Positive
 from auditor.model.facts import CodeModule, Related
@@ -44,7 +45,7 @@ KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         ClassRecord, Edit, EnumRecord, FileRecord, Fold, HelperRecord, Look, Match, MethodRecord, Position, Positive,
-        Predicate, Problem, Related, Span, Write,
+        Predicate, Problem, Related, SetRecord, Span, Write,
     )
 }  # fmt: skip
 

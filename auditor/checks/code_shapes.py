@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from auditor.checks.code_params import AdmitParams, SlotParams, SplitParams, StatusParams, TransferParams
-from auditor.model.records import dataclass
+from auditor.model.records import dataclass, replace
 
 if TYPE_CHECKING:
     from auditor.checks.code_index import CodeIndex
@@ -204,11 +204,9 @@ def guard_shape(states: StateWords) -> Shape:
     )
 
 
-def proven_shape(params: AdmitParams, index: CodeIndex) -> Shape | None:
-    """Tests that a second verdict is proven for: of a split type, or of an enumeration that has a refusal as well.
-    `None` where the tree has neither."""
+def _open_types(params: AdmitParams, index: CodeIndex) -> set[str]:
+    """The enumerations that have a refusal beside an end that a test may name."""
     states = params.states
-    asked = {name for split in index.splits for name in (*split.predicates, split.reads)}
     owners = {
         enum.name
         for found in index.enums.values()
@@ -217,7 +215,35 @@ def proven_shape(params: AdmitParams, index: CodeIndex) -> Shape | None:
         if any(map(states.is_refused, enum.members)) and sum(map(states.is_final, enum.members)) > 1
     }
     owners |= {name.rpartition(".")[2] for name in params.known_enums}
-    owners |= {alias for alias, name in index.aliases.items() if name in owners}
+    return owners | {alias for alias, name in index.aliases.items() if name in owners}
+
+
+def _open_sets(params: AdmitParams, index: CodeIndex) -> set[str]:
+    """The named sets of states of such enumerations."""
+    owners = _open_types(params, index)
+    return {
+        name for name, found in index.sets.items() if any(entry.enum.rpartition(".")[2] in owners for entry in found)
+    }
+
+
+def _set_patterns(names: set[str]) -> tuple[Pattern, ...]:
+    if not names:
+        return ()
+    known = rb"(?:" + _any_of(names) + rb")\b"
+    return re.compile(rb" in [\w.(*{]*?\b" + known), re.compile(rb"\b" + known + rb"\.Contains\(")
+
+
+def over_shape(params: AdmitParams, index: CodeIndex) -> Shape:
+    """What any test of being over looks like, one of membership in a named set of states included."""
+    shape = guard_shape(params.states)
+    return replace(shape, any_of=(*shape.any_of, *_set_patterns(_open_sets(params, index))))
+
+
+def proven_shape(params: AdmitParams, index: CodeIndex) -> Shape | None:
+    """Tests that a second verdict is proven for: of a split type, or of an enumeration that has a refusal as well.
+    `None` where the tree has neither."""
+    asked = {name for split in index.splits for name in (*split.predicates, split.reads)}
+    owners = _open_types(params, index)
     patterns = []
     if asked:
         # The name stands first in the pattern, so that it is searched for as a literal; what is before it comes then.
@@ -229,9 +255,12 @@ def proven_shape(params: AdmitParams, index: CodeIndex) -> Shape | None:
         patterns.append(re.compile(rb"\.(?=[A-Z])(?:" + behind + rb")"))
     if not patterns:
         return None
-    few = _few(asked)
+    sets = _open_sets(params, index)
+    patterns += _set_patterns(sets)
+    few = _few(asked | sets)
     # Which files name a member is known already.
-    return Shape(tuple(patterns), words=few, paths=index.naming if few or not asked else None, aside=ASIDE_PATHS)
+    paths = index.naming if few or not (asked or sets) else None
+    return Shape(tuple(patterns), words=few, paths=paths, aside=ASIDE_PATHS)
 
 
 def door_shape(params: SplitParams, index: CodeIndex) -> Shape | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from auditor.checks.base import Match
-from auditor.checks.code_atoms import Atom, returned
+from auditor.checks.code_atoms import Atom, Sets, no_sets, returned
 from auditor.checks.code_flow import Admission, Walker
 from auditor.checks.code_index import CodeIndex, EnumRecord, Split
 from auditor.checks.code_params import AdmitParams
-from auditor.checks.code_shapes import ASIDE_PATHS, Shape, guard_shape
+from auditor.checks.code_sets import UNKNOWN, Listing, the_one
+from auditor.checks.code_shapes import ASIDE_PATHS, Shape, over_shape
 from auditor.checks.code_words import Texts
 from auditor.checks.guard_repair import repair
 from auditor.checks.guard_rewrite import Rewriter
@@ -17,7 +18,8 @@ from auditor.checks.guarded_doors import guarded_elsewhere
 from auditor.model.facts import Related
 from auditor.model.findings import Confidence
 from auditor.model.records import dataclass
-from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, imports, positional, scopes
+from auditor.syntax.code_tree import CodeTree, FunctionNode, Scope, imports, last_name, positional, scopes
+from auditor.syntax.names import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,50 @@ class Verdict:
     related: tuple[Related, ...] = ()
     split: Split | None = None
     enum: EnumRecord | None = None
+
+
+def sets_of(tree: CodeTree, scope: Scope, index: CodeIndex) -> Sets:
+    """The named sets of states as a function sees them: those of its file, those imported by name, those of a class."""
+    if not index.sets:
+        return no_sets
+    family = _classes_of(scope)
+
+    def look(path: str) -> Listing:
+        prefix, _, name = path.rpartition(".")
+        known = index.sets.get(name, ())
+        if prefix in ("self", "cls") or (not prefix and tree.language == "csharp"):
+            chosen = [entry for entry in known if entry.owner in family]
+        elif prefix:
+            chosen = [entry for entry in known if entry.owner == prefix.rpartition(".")[2]]
+            chosen = chosen or [entry for entry in known if not entry.owner and _is_of(entry.path, prefix, tree)]
+        else:
+            chosen = [entry for entry in known if not entry.owner and entry.path == tree.source.path]
+            module, _, own = imports(tree).get(name, "").rpartition(".")
+            if not chosen and own:
+                known = index.sets.get(own, ())
+                away = [entry for entry in known if not entry.owner]
+                chosen = [entry for entry in away if _names_module(entry.path, module)] or away
+        chosen = [entry for entry in chosen if entry.path == tree.source.path] or chosen
+        found = the_one(chosen)
+        return (found.members, found.enum) if found is not None else UNKNOWN
+
+    return look
+
+
+def _classes_of(scope: Scope) -> list[str]:
+    if scope.owner is None:
+        return []
+    return [scope.owner.name, *filter(None, map(last_name, scope.owner.bases))]
+
+
+def _is_of(path: str, prefix: str, tree: CodeTree) -> bool:
+    """Whether a file is the module that a name stands for."""
+    return _names_module(path, imports(tree).get(prefix, prefix))
+
+
+def _names_module(path: str, dotted: str) -> bool:
+    stem = path.removesuffix(".py").removesuffix("/__init__")
+    return f"/{stem}".endswith("/" + dotted.lstrip(".").replace(".", "/"))
 
 
 def _outer(tree: CodeTree) -> list[Scope]:
@@ -48,7 +94,7 @@ def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match
     """The guarded admissions of one file."""
     if ASIDE_PATHS.hold(tree.source.path):
         return
-    shape = guard_shape(params.states)
+    shape = over_shape(params, index)
     asking = _asking(tree, shape)
     if asking and tree.rest is not None:
         # A small predicate answers for its callers, and they stand elsewhere in the file.
@@ -63,7 +109,7 @@ def run(tree: CodeTree, index: CodeIndex, params: AdmitParams) -> Iterator[Match
         text = tree.text(scope.node)
         if not shape.holds(text) and not any(name in text for name in asking):
             continue
-        admissions = Walker(params.states, params.admits, helpers).run(scope.node)
+        admissions = Walker(params.states, params.admits, helpers, sets_of(tree, scope, index)).run(scope.node)
         always = _either_way(admissions)
         for admission in admissions:
             for atom, verdict in judge(admission, scope, tree, index, params):
@@ -196,16 +242,29 @@ def _judge_member(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex,
     states = params.states
     if enum is not None:
         hidden = [member for member in enum.members if states.is_refused(member) and member not in named]
+        if atom.listed:
+            hidden = [member for member in hidden if not _on_its_way(member, named)]
         if not hidden:
             return None
         shown = ", ".join(hidden[:4])
         related = (Related(enum.span, f"`{enum.name}` has {shown} as well"),) if enum.span is not None else ()
         return Verdict("high", f"`{shown}` passes it", related, enum=enum)
-    if any(states.is_refused(member) for member in atom.members):
+    # A named set is somebody's list of all ends, unless its enumeration proves that it is not.
+    if atom.listed or any(states.is_refused(member) for member in atom.members):
         return None
     if not states.is_state(atom.name):
         return None
     return Verdict("medium", "nothing here says that a refused one fails this test")
+
+
+def _on_its_way(member: str, named: set[str]) -> bool:
+    """`CANCELLING` where `CANCELLED` is named: who made a list of all ends left out what has not ended for a reason."""
+    return any(
+        word.endswith("ing") and other[:4] == word[:4]
+        for word in words(member)
+        for end in named
+        for other in words(end)
+    )
 
 
 def _enum_of(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, params: AdmitParams) -> EnumRecord | None:
