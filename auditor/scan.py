@@ -12,14 +12,7 @@ from auditor.checks import CHECKS
 from auditor.checks.base import AnyCheck, Check, CodeCheck, Match
 from auditor.config import Config, IgnoreEntry, PathSettings
 from auditor.errors import UsageError
-from auditor.model.facts import (
-    CodeModule,
-    Fact,
-    FactSet,
-    Gpu,
-    ModelConfig,
-    fact_set,
-)
+from auditor.model.facts import CodeModule, Fact, FactSet, Gpu, ModelConfig, fact_set
 from auditor.model.findings import CONFIDENCE_RANK, Finding, JsonValue, Level, Problem, ScanResult, Stats
 from auditor.model.records import dataclass, field, replace
 from auditor.model.rules import Rule

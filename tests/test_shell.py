@@ -137,6 +137,18 @@ def test_what_starts_no_engine_is_no_launch(text: str) -> None:
     assert launches(text) == []
 
 
+def test_the_projects_own_image_counts_under_any_name() -> None:
+    text = (
+        'REGISTRY_ADDR_SGLANG=${REGISTRY_ADDR_SGLANG:-"lmsysorg/sglang:latest"}\n'
+        "ADDR=lmsysorg/sglang:v0.5.2\nexport ADDR\n"
+        # another's name, prose, an address: no image where the name does not say so
+        "BASE=acme/sglang:v0.5.3\nDOC='use lmsysorg/sglang:v0.5.4'\nURL=https://hub.docker.com/r/lmsysorg/sglang\n"
+    )
+    source = SourceFile("x.sh", text)
+    found = [source.slice(fact.span) for fact in facts(text) if isinstance(fact, ImageReference)]
+    assert found == ["lmsysorg/sglang:latest", "lmsysorg/sglang:v0.5.2"]
+
+
 def test_references_of_a_script() -> None:
     text = (
         'IMAGE="${IMG:-lmsysorg/sglang:v0.5.9}"\n'

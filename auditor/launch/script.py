@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from auditor.launch.checkouts import Checkouts
+from auditor.launch.images import family_of
 from auditor.launch.installs import install_facts
 from auditor.launch.parse import LaunchContext, engine_environment, launch_of
 from auditor.launch.runtimes import assigned_image, build_arguments, image_facts, run_of, slurm_context
@@ -141,14 +142,15 @@ def _facts_of(command: Command, state: _State, scope: Scope) -> Iterator[Fact]:
 
 
 def _assignment_facts(assignment: Assignment, state: _State, prefix: bool) -> Iterator[Fact]:
-    """The definition itself, and the image that an image variable names."""
+    """The definition itself, and the image that an image variable names; under any other name the project's own."""
     if assignment.words is not None or prefix or assignment.append:
         return
     word = assignment.word
     yield Definition(assignment.name, word.value, "shell", state.context.scope, word.span)
-    if re.search(r"IMAGE|IMG|CONTAINER", assignment.name, re.IGNORECASE):
+    named = re.search(r"IMAGE|IMG|CONTAINER", assignment.name, re.IGNORECASE) is not None
+    if named or "sglang" in word.text or "sgl-dev" in word.text:
         reference = assigned_image(word, state.source, state.context.scope)
-        if reference is not None:
+        if reference is not None and (named or family_of(state.source.slice(reference.span)) == "upstream"):
             yield reference
 
 
