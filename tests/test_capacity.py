@@ -386,7 +386,7 @@ def test_ids_lead_to_their_own_weights_and_context(written: str, quantization: s
 
 
 @pytest.mark.parametrize(
-    "written", ["deepseek-ai/DeepSeek-V4.1", "deepseek-ai/DeepSeek-V2-Lite", "deepseek", "Qwen/Qwen9-8B"]
+    "written", ["deepseek-ai/DeepSeek-V4.1", "deepseek-ai/DeepSeek-V2", "deepseek", "Qwen/Qwen9-8B"]
 )
 def test_another_generation_is_another_model(written: str) -> None:
     assert find_model(written) is None

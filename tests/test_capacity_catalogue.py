@@ -38,6 +38,10 @@ def shape(name: str) -> ModelShape:
         ("zai-org/GLM-4.7-FP8", 202_752),
         ("moonshotai/Kimi-K2-Instruct-0905", 262_144),
         ("ibm-granite/granite-3.3-8b-instruct", 131_072),
+        ("deepseek-ai/DeepSeek-V2-Lite-Chat", 163_840),
+        ("stepfun-ai/Step-3.5-Flash-FP8", 262_144),
+        ("deepseek-ai/DeepSeek-R1-Zero", 163_840),
+        ("zai-org/GLM-4.6V", 131_072),
     ],
 )
 def test_the_window_is_that_of_the_configuration_file(name: str, context: int) -> None:
@@ -56,6 +60,11 @@ def test_the_window_is_that_of_the_configuration_file(name: str, context: int) -
         ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 109),
         ("meta-llama/Llama-4-Maverick-17B-128E-Instruct", 400),
         ("zai-org/GLM-4.5", 355),
+        ("zai-org/GLM-4.5V", 106),
+        ("moonshotai/Kimi-Linear-48B-A3B-Instruct", 48),
+        ("inclusionAI/Ling-mini-2.0", 16),
+        ("deepseek-ai/DeepSeek-Coder-V2-Lite-Instruct", 16),
+        ("stepfun-ai/Step-3.5-Flash", 196),
         ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8", 120),
         ("nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", 550),
         ("deepseek-ai/DeepSeek-V4-Flash", 284),
