@@ -11,7 +11,7 @@ from auditor.checks.code_params import SlotParams
 from auditor.checks.handle_views import NUMBERS, Views
 from auditor.checks.pool_structure import is_out
 from auditor.checks.slot_pools import begins, gives_back, in_order, methods, pool_tree
-from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, positional
+from auditor.syntax.code_tree import CodeTree, FunctionNode, classes, last_name, path_of, positional
 from auditor.syntax.names import word_set
 from auditor.syntax.python_nodes import walk
 
@@ -35,7 +35,7 @@ def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]
         released = frozenset(argument.arg for method in giving for argument in positional(method))
         for method in found:
             node = _read(method, released, params)
-            if node is None:
+            if node is None or _asked_before(method, found, released, params):
                 continue
             yield Match(
                 "unverified",
@@ -45,6 +45,27 @@ def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]
                 values={"method": f"{owner.name}.{method.name}", "read": tree.source.slice(tree.span(node))},
                 properties={"method": f"{owner.name}.{method.name}"},
             )
+
+
+def _asked_before(
+    method: FunctionNode, found: list[FunctionNode], released: frozenset[str], params: SlotParams
+) -> bool:
+    """A private method that only methods which verify the handle call: `resolve` compares, `_at` reads."""
+    if not method.name.startswith("_"):
+        return False
+    callers = [
+        other
+        for other in found
+        if other is not method
+        and any(path_of(node.func) == f"self.{method.name}" for node in walk(other) if isinstance(node, ast.Call))
+    ]
+    return bool(callers) and all(_asks(caller, released, params) for caller in callers)
+
+
+def _asks(method: FunctionNode, released: frozenset[str], params: SlotParams) -> bool:
+    given = {argument.arg for argument in positional(method)}
+    views = Views({name for name in given if word_set(name).isdisjoint(params.keys)}, released, params)
+    return _verifies(method, given, views, params)
 
 
 def _read(method: FunctionNode, released: frozenset[str], params: SlotParams) -> ast.AST | None:
@@ -65,14 +86,20 @@ def _read(method: FunctionNode, released: frozenset[str], params: SlotParams) ->
         if found is not None:
             return None if _verifies(method, given, views, params) else found
     for node in nodes:
-        read = _given_by(node, views, method.name.startswith("_"))
+        read = _given_by(node, views, method.name.startswith("_"), given)
         if read is not None:
             return None if _verifies(method, given, views, params) else read
     return None
 
 
-def _given_by(node: ast.AST, views: Views, private: bool) -> ast.AST | None:
-    """What a statement returns, yields or copies of what stands behind a handle."""
+def _given_by(node: ast.AST, views: Views, private: bool, given: set[str]) -> ast.AST | None:
+    """What a statement returns, yields or copies of what stands behind a handle, into something the caller `given`."""
+    if isinstance(node, ast.Assign) and not private:
+        # `out[:] = self.rows[slot]`, `out.row = self.rows[slot]`
+        roots = {path.partition(".")[0] for target in node.targets if (path := _holder(target)) is not None}
+        read = views.held(node.value)
+        used = {part.id for part in walk(read) if isinstance(part, ast.Name)} if read is not None else given
+        return read if roots & given - used else None
     if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value is not None:
         return views.given(node.value)
     if not isinstance(node, ast.Call):
@@ -89,6 +116,11 @@ def _given_by(node: ast.AST, views: Views, private: bool) -> ast.AST | None:
         if isinstance(receiver, ast.Name) and reads:
             views.aliases.setdefault(receiver.id, reads[0])  # `rows.append(self.rows[i])`, and the list is returned
     return None
+
+
+def _holder(target: ast.expr) -> str | None:
+    """What an assignment changes in place: `out` of `out[:]` and of `out.row`."""
+    return path_of(target.value) if isinstance(target, (ast.Subscript, ast.Attribute)) else None
 
 
 def _verifies(method: FunctionNode, given: set[str], views: Views, params: SlotParams) -> bool:

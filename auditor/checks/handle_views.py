@@ -226,7 +226,9 @@ def _only_asks(node: ast.AST) -> bool:
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Not)
     if isinstance(node, ast.Attribute):
-        return not word_set(node.attr).isdisjoint(FIGURES)
+        # `row.size` is of the row, `row.prompt_len` of whoever it belongs to
+        parts = words(node.attr)
+        return bool(parts) and (parts[0] in ("is", "has", "num") or all(part in FIGURES for part in parts))
     return isinstance(node, ast.Call) and last_name(node.func) in ASKING
 
 

@@ -81,6 +81,7 @@ def given_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
     carried = {argument.arg for argument in positional(method)}
     if not carried:
         return []
+    amounts = _amounts(method)
     alias: dict[str, str] = {}
     made: set[str] = set()  # lists of this call's own: `freed = []`
     found = []
@@ -119,7 +120,7 @@ def given_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
                     continue
                 grows = (
                     isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.BitOr)) and _is_items(value)
-                )
+                ) and not (isinstance(value, ast.Name) and value.id in amounts)
                 joined = not isinstance(node, ast.AugAssign) and _joins(value, path)
                 pushed = row and isinstance(value, ast.Name) and not mentions(target, carried)
                 if (grows or joined or pushed) and mentions(value, carried):
@@ -168,6 +169,24 @@ def is_free_list(path: str, params: SlotParams) -> bool:
         return False
     parts = word_set(last)
     return not parts.isdisjoint(params.free) and parts.isdisjoint(params.aside)
+
+
+def _amounts(method: FunctionNode) -> set[str]:
+    """The parameters of a method that are numbers of things and no things: `def release(self, n=1)`."""
+    arguments = [*method.args.posonlyargs, *method.args.args]
+    defaults = [None] * (len(arguments) - len(method.args.defaults)) + method.args.defaults
+    pairs = [
+        *zip(arguments, defaults, strict=True),
+        *zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True),
+    ]
+    return {
+        argument.arg
+        for argument, default in pairs
+        if (isinstance(default, ast.Constant) and type(default.value) in (int, float))
+        or (argument.annotation is not None and last_name(argument.annotation) in ("int", "float"))
+        or argument.arg in ("n", "k")
+        or not word_set(argument.arg).isdisjoint({"num", "count", "amount", "how", "number"})
+    }
 
 
 def _is_items(value: ast.expr) -> bool:
