@@ -46,16 +46,21 @@ class SlotParams:
     """Pools of slots, pages, rows. `releasing` and `taking` begin the names of methods that give a handle back or hand
     one out; `vague` are those of the former that say it only in a class of `pools`, `getting` begin names that may hand
     out as well, and `turning` begin names in `back` that give nothing back; `free` are words of a container of free
-    handles (`loose` alone do not prove it), `aside` of one that is not (deferral lists, figures); `wiping` are calls
-    that make the old content unusable; `owning` are words of what tells one tenant of a handle from the next; `keys`
-    are words of parameters that are no handles."""
+    handles (`loose` alone do not prove it), `aside` of one that is not (deferral lists, figures; a class may prove all
+    the same that it pools one of `pooled`); `wiping` are calls that make the old content unusable; `owning` are words
+    of what tells one tenant of a handle from the next; `keys` are words of parameters that are no handles."""
 
     releasing: Words = (
         "free", "release", "give", "recycle", "put", "return", "dealloc", "deallocate", "unreserve", "restore",
         "relinquish", "hand", "surrender", "drop", "checkin", "despawn", "destroy", "retire", "reclaim", "vacate",
-        "dispose", "kill", "unassign", "unlease", "repool", "remove", "delete",
+        "dispose", "kill", "unassign", "unlease", "repool", "remove", "delete", "giveback", "putback",
+        "handback", "erase", "leave", "logout", "unregister", "deregister", "disconnect", "evict", "end", "terminate",
+        "reap",
     )  # fmt: skip
-    vague: Words = ("put", "hand", "restore", "drop", "destroy", "dispose", "kill", "remove", "delete")
+    vague: Words = (
+        "put", "hand", "restore", "drop", "destroy", "dispose", "kill", "remove", "delete", "erase", "leave", "logout",
+        "unregister", "deregister", "disconnect", "evict", "end", "terminate", "reap",
+    )  # fmt: skip
     turning: Words = ("call", "fall", "roll", "write", "push", "feed", "play", "look", "read", "track", "step", "trace")
     pools: Words = ("pool", "allocator", "arena", "slab", "freelist", "recycler", "pools")
     getting: Words = (
@@ -77,6 +82,17 @@ class SlotParams:
         "thread", "worker", "workers", "connection", "connections", "conn", "session", "fenced", "fence", "awaiting",
         "pending",
     )  # fmt: skip
+    pooled: Words = (
+        "connection",
+        "connections",
+        "conn",
+        "session",
+        "worker",
+        "workers",
+        "thread",
+        "context",
+        "contexts",
+    )
     wiping: Words = (
         "reset", "clear", "zero", "fill", "close", "rollback", "wipe", "scrub", "erase", "invalidate", "purge",
         "clean", "cleanup", "sanitize", "sanitise", "truncate", "unmap", "forget", "disconnect", "restore", "revoke",

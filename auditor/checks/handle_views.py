@@ -225,6 +225,8 @@ def _only_asks(node: ast.AST) -> bool:
     """`len(row)`, `not row`, `row.nbytes`: an answer that holds nothing of the content."""
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Not)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Sub)  # `now - self.since[slot]` is a figure
     if isinstance(node, ast.Attribute):
         # `row.size` is of the row, `row.prompt_len` of whoever it belongs to
         parts = words(node.attr)

@@ -96,7 +96,7 @@ def given_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
             found.append(GiveBack(node, own, frozenset(carried), True))
         elif path is not None and is_free_list(path, params):
             found.append(GiveBack(node, path, frozenset(carried), True))
-        elif base_of(own) and word_set(base_of(own)).isdisjoint(params.aside):
+        elif base_of(own) and word_set(base_of(own)).isdisjoint(set(params.aside) - set(params.pooled)):
             found.append(GiveBack(node, own or "", frozenset(carried), False))
 
     for node in in_order(method):
