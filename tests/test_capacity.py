@@ -390,3 +390,35 @@ def test_ids_lead_to_their_own_weights_and_context(written: str, quantization: s
 )
 def test_another_generation_is_another_model(written: str) -> None:
     assert find_model(written) is None
+
+
+def test_what_loading_leaves_behind_is_counted_until_it_is_collected() -> None:
+    # public logs of two 3090: 342,000 tokens with a collection before measuring, 199,000 to 202,043 without
+    given = {"tp": 2, "fraction": 0.9, "kv_dtype": "fp8_e4m3", "context": 262_144}
+    early = spec_of("someone/Devstral-Small-2-24B-AWQ", "RTX 3090", version=(0, 5, 15), **given)
+    late = replace(early, version=(0, 5, 19))
+    assert estimate_pool(early).tokens.low < 199_000 < 202_043 < 342_000 < estimate_pool(early).tokens.high
+    assert 202_043 < estimate_pool(late).tokens.low < 342_000 < estimate_pool(late).tokens.high
+    alone = spec_of("someone/Qwen3-32B-AWQ", "RTX 3090", version=(0, 5, 15), **given)
+    assert estimate_pool(alone).weights == estimate_pool(replace(alone, version=(0, 5, 19))).weights
+
+
+def test_an_open_question_is_not_below_by_a_default_that_nobody_stated() -> None:
+    # one and the same launch but for the ratio has 102,094 tokens and 565,446
+    given = {"tp": 2, "fraction": 0.85, "context": 262_144, "version": (0, 5, 14)}
+    launch = spec_of("someone/gemma-4-12B-AWQ", "RTX 3090", **given)
+    asked = replace(launch, options_open=True)
+    assert verdict(estimate_pool(launch).tokens, 262_144) == "below"
+    assert verdict(estimate_pool(asked).tokens, 262_144) == "straddles"
+    assert estimate_pool(asked).tokens.high > 565_446
+    assert any("--swa-full-tokens-ratio leaves" in said for said in estimate_pool(asked).assumptions)
+    stated = replace(asked, swa_full_tokens_ratio=0.8)
+    assert estimate_pool(stated).tokens == estimate_pool(replace(stated, options_open=False)).tokens
+    small = replace(asked, context=16_384)
+    assert estimate_pool(small).tokens == estimate_pool(replace(small, options_open=False)).tokens
+
+
+def test_a_smaller_window_pool_is_proposed() -> None:
+    spec = spec_of("google/gemma-4-12B-it", "H100", fraction=0.88, context=262_144, version=(0, 5, 20))
+    changes = [remedy.change for remedy in remedies(spec, 262_144, 1.25, gpus().values())]
+    assert any(change.startswith("--swa-full-tokens-ratio 0.") for change in changes)

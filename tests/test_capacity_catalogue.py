@@ -430,3 +430,37 @@ def test_four_bit_experts_are_widened_where_no_kernel_takes_them() -> None:
     assert ada is not None
     assert hopper is not None
     assert ada.low - hopper.low == pytest.approx(277.0e9 / 8 * (1 - 0.53125), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ("someone/gemma-4-26B-AWQ", "google/gemma-4-26B-A4B-it"),
+        ("someone/gemma-4-12B-AWQ", "google/gemma-4-12B-it"),
+        ("google/gemma-4-12B", "google/gemma-4-12B-it"),
+        ("someone/Nemotron-3-Nano-30B-A3B-AWQ", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"),
+        ("someone/Nemotron-3-Nano-Omni-30B-A3B-Reasoning-AWQ", "nvidia/Nemotron-3-Nano-Omni-30B-A3B-Reasoning-BF16"),
+    ],
+)
+def test_a_requant_is_read_as_the_one_model_that_its_name_can_mean(written: str, key: str) -> None:
+    found = find_model(written)
+    assert found is not None
+    assert found.shape.layers == shape(key).layers
+    assert found.shape.parameters == shape(key).parameters
+    assert "read as" in found.note
+
+
+@pytest.mark.parametrize(
+    "written", ["someone/gemma-4-27B-AWQ", "someone/Qwen3-30B-Ream-AWQ", "someone/nla-qwen2.5-7b-L20-av"]
+)
+def test_a_name_that_can_mean_more_or_nothing_is_read_as_nothing(written: str) -> None:
+    assert find_model(written) is None
+
+
+def test_gemma_4_12b_costs_a_token_what_its_start_ups_log() -> None:
+    # 14.02 GiB of KV for 102,094 tokens at a ratio of 0.8, and for 565,446 at 0.0625, on two ranks in 16 bits
+    found = find_model("google/gemma-4-12B-it")
+    assert found is not None
+    for ratio, tokens in ((0.8, 102_094), (0.0625, 565_446)):
+        spec = LaunchSpec(found.shape, memory=24 * 2**30, tp=2, swa_full_tokens_ratio=ratio, version=(0, 5, 14))
+        assert cell_bytes(spec).expected * tokens == pytest.approx(14.02 * 2**30, rel=0.001)

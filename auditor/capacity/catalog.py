@@ -88,6 +88,19 @@ def _of_family(name: str, words: str) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
+_SIZED = re.compile(r"[-_.]\d+(?:\.\d+)?b$")
+
+
+def _with_active(base: str) -> str | None:
+    """The one model that is named as this, with its active parameters behind: `gemma-4-26b` is `gemma-4-26B-A4B`."""
+    if not _SIZED.search(base):
+        return None
+    longer = re.compile(re.escape(base) + r"-a\d+(?:\.\d+)?b")
+    names = _by_base()
+    found = {name: names[name] for name in names if longer.fullmatch(name)}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
 def _unquantized(model: str) -> tuple[str, str | None]:
     """The name without organisation and quantization words, and the first quantization that it names."""
     name = re.sub(r"\s*\(.*?\)", "", model).rstrip("/").rpartition("/")[2].lower()
@@ -103,7 +116,7 @@ def _unquantized(model: str) -> tuple[str, str | None]:
 def base_name(model: str) -> tuple[str, str | None]:
     """The name without organisation, quantization and tuning words, and the quantization that it names."""
     name, quantization = _unquantized(model)
-    name = name.removeprefix("meta-")
+    name = name.removeprefix("meta-").removeprefix("nvidia-")
     while True:
         shorter = _TUNED.sub("", name)
         if shorter == name:
@@ -142,6 +155,7 @@ def find_model(model: str) -> Found | None:
     base, quantization = base_name(whole)
     quantization = quantization or said
     key = names.get(_unquantized(whole)[0]) or names.get(base)  # a tuned version can have another context
+    key = key or _with_active(base)
     if key is None:
         return None
     shape = _shape(known[key])

@@ -14,7 +14,7 @@ from auditor.capacity.cell import cell_bytes
 from auditor.capacity.fraction import SAMPLED, static_fraction, workspace
 from auditor.capacity.interval import Interval, hull
 from auditor.capacity.spec import LaunchSpec
-from auditor.capacity.states import after_states
+from auditor.capacity.states import SLOTS, after_states
 from auditor.capacity.weights import weights_per_gpu
 from auditor.model.records import dataclass, replace
 
@@ -104,10 +104,15 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
     if not starts and budget.high > 0.0:
         # an engine that leaves nothing does not start: what runs has one of the readings that leave something
         budget = Interval(budget.low, (budget.low + budget.high) / 2, budget.high)
+    before = budget
     if spec.shape.linear_layers:
         budget = after_states(spec, budget)
     raw = budget / cell
     page = spec.page_size or 1
+    wider = _otherwise_set(spec, before, raw.high)
+    if spec.context is not None and raw.high < spec.context <= wider:
+        raw = Interval(raw.low, raw.expected, wider)
+        assumptions = (*assumptions, f"the context asks for more than the default {_shares(spec)}: it may be set")
     if hosted is not None:
         raw = Interval(0.0, raw.expected, raw.high)  # some experts may be on the accelerators
     tokens = Interval(*(math.floor(value / page) * page for value in (raw.low, raw.expected, raw.high)))
@@ -118,6 +123,25 @@ def estimate_pool(spec: LaunchSpec) -> PoolEstimate:
     return PoolEstimate(
         tokens, free, fraction, source, weights, cell, budget, assumptions, capped, _refused(spec), hosted, starts
     )
+
+
+def _shares(spec: LaunchSpec) -> str:
+    return "share of the states leaves" if spec.shape.linear_layers else "--swa-full-tokens-ratio leaves"
+
+
+def _otherwise_set(spec: LaunchSpec, budget: Interval, most: float) -> float:
+    """The tokens that the least share of the window pool or of the states would leave where a context is asked for that
+    the default share cannot hold, and nothing says that the share is the default: one window, or one request's slots.
+    Public launches of such contexts state it (`--swa-full-tokens-ratio 0.0625` makes 565,446 tokens of 102,094)."""
+    if not spec.options_open or spec.context is None:
+        return most
+    if spec.shape.family == "swa" and spec.shape.window and spec.swa_full_tokens_ratio is None:
+        least = replace(spec, swa_full_tokens_ratio=spec.shape.window / spec.context)
+        return budget.high / cell_bytes(least).low if not spec.disable_hybrid_swa_memory else most
+    stated = spec.mamba_slots or spec.mamba_full_memory_ratio is not None or spec.disable_radix_cache
+    if spec.shape.linear_layers and not stated:
+        return after_states(replace(spec, mamba_slots=SLOTS[0] * max(1, spec.dp)), budget).high / cell_bytes(spec).low
+    return most
 
 
 def _without_experts(spec: LaunchSpec, loaded: Interval | None, free: Interval) -> Interval | None:

@@ -30,7 +30,7 @@ def remedies(spec: LaunchSpec, context: int, headroom: float, cards: Iterable[Gp
     estimate = estimate_pool(spec)
     if verdict(estimate.tokens, context, headroom) == "covers":
         return
-    yield from _lower_context(estimate, context, headroom)
+    yield from _lower_context(spec, estimate, context, headroom)
     if spec.max_total_tokens is not None and spec.max_total_tokens < headroom * context:
         yield from _tried(
             f"no --max-total-tokens {spec.max_total_tokens}", replace(spec, max_total_tokens=None), context, headroom
@@ -38,6 +38,8 @@ def remedies(spec: LaunchSpec, context: int, headroom: float, cards: Iterable[Gp
     yield _higher_fraction(spec, context, headroom)
     if estimate.cell.low == estimate.cell.high and spec.kv_dtype not in ("fp8_e4m3", "fp8_e5m2"):
         yield from _tried("--kv-cache-dtype fp8_e4m3", replace(spec, kv_dtype="fp8_e4m3"), context, headroom)
+    if spec.shape.family == "swa" and not spec.disable_hybrid_swa_memory:
+        yield from _smaller_window_pool(spec, context, headroom)
     yield from _more_gpus(spec, context, headroom)
     yield from _other_gpu(spec, context, headroom, cards)
 
@@ -50,9 +52,26 @@ def _tried(change: str, spec: LaunchSpec, context: int, headroom: float) -> Iter
         yield Remedy(change, word, estimate, True)
 
 
-def _lower_context(estimate: PoolEstimate, context: int, headroom: float) -> Iterator[Remedy]:
+def _smaller_window_pool(spec: LaunchSpec, context: int, headroom: float) -> Iterator[Remedy]:
+    """The largest halved ratio that is of use and leaves the window pool ten windows, the least that public launches
+    of long contexts keep (`--swa-full-tokens-ratio 0.03` on a pool of about 600,000 tokens with a window of 1,024)."""
+    for ratio in (0.5, 0.25, 0.125, 0.0625, 0.03125):
+        if ratio >= (spec.swa_full_tokens_ratio or 0.8) or ratio * context < 10 * spec.shape.window:
+            continue
+        found = next(
+            _tried(f"--swa-full-tokens-ratio {ratio}", replace(spec, swa_full_tokens_ratio=ratio), context, headroom),
+            None,
+        )
+        if found is not None:
+            yield found
+            return
+
+
+def _lower_context(spec: LaunchSpec, estimate: PoolEstimate, context: int, headroom: float) -> Iterator[Remedy]:
     length = int(estimate.tokens.low / headroom) // 1024 * 1024
     if 0 < length < context:
+        if spec.options_open:
+            estimate = estimate_pool(replace(spec, context=length))  # what this context asks of options left open
         yield Remedy(f"--context-length {length}", verdict(estimate.tokens, length, headroom), estimate, True)
 
 

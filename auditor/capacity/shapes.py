@@ -43,7 +43,8 @@ class ModelShape:
     one row for 4 and for 128 tokens, `index_pool` the tokens of one index row, `index_elements` what the indices of
     block-sparse attention keep of a token over all layers, `early_context` the window that releases before 0.5.11
     derive where it is another one; `expert_count` the routed experts of a layer, `table_elements` those of n-gram
-    tables, `left_alone` the parts that every published quantization leaves in 16 bits, `rotary_bytes` the
+    tables, `left_alone` the parts that every published quantization leaves in 16 bits, `nested_loader`
+    whether its multimodal wrapper hands tensors on to the loaders of its parts, `rotary_bytes` the
     tables of rotary angles that each rank keeps."""
 
     family: Family
@@ -84,6 +85,7 @@ class ModelShape:
     expert_count: int = 0
     table_elements: float = 0.0
     left_alone: tuple[str, ...] = ()
+    nested_loader: bool = False
     rotary_bytes: float = 0.0
 
     def context_at(self, version: tuple[int, ...] | None) -> int | None:
@@ -205,8 +207,14 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         expert_count=expert_count(text),
         table_elements=table_elements(text),
         left_alone=tuple(config.get("left_alone") or ()),
+        nested_loader=str(text.get("model_type") or "").startswith(_NESTED_LOADERS),
         rotary_bytes=4.0 * (context_of(config) or 0) * _rotary_width(text, head_dim, family),
     )
+
+
+# Text models whose multimodal wrappers load through the loaders of their parts (`models/mistral.py` over `llava.py`,
+# `gemma4_mm.py`, `gemma4_unified.py`).
+_NESTED_LOADERS = ("mistral", "ministral", "gemma4")
 
 
 # Model types that turn a part of a head where their configuration does not say which.

@@ -15,7 +15,7 @@ class LaunchSpec:
     not known; `kv_dtype` as the flag takes it; `draft` a draft model of its own; `gpu_experts` how many experts of a
     layer stay on the accelerators where the host computes the others; `table` where n-gram tables are (`accelerator`,
     `host`, `disk`); `mamba_slots` the states that the engine is told to keep over all replicas, `mamba_dtype` their
-    type."""
+    type; `options_open` says that an option which is not here may be set all the same."""
 
     shape: ModelShape
     memory: float
@@ -57,6 +57,7 @@ class LaunchSpec:
     deepep: bool = False
     attention_backend: str | None = None
     version: Version | None = None
+    options_open: bool = False
 
     @property
     def attention_ranks(self) -> int:

@@ -271,6 +271,7 @@ def spec_of(options: argparse.Namespace, shape: ModelShape, gpu: Gpu | None) -> 
         unified=gpu.unified if gpu else False,
         smallest=gpu.smallest if gpu and not options.gpu_memory_gib else None,
         version=version_of(options.engine_version),
+        options_open=True,
         **given,
     )
 
