@@ -331,3 +331,45 @@ def test_an_image_file_that_is_named_after_a_vendors_release(tmp_path: Path) -> 
     text = "services:\n  w: {type: dynamo, image: '${ROOT}/sglang-runtime-1.1.0-cuda13-amd64.sqsh'}\n"
     (found,) = scan_tree(lay({"run.yaml": text}, tmp_path), Config()).active
     assert (found.outcome, found.properties["version"]) == ("vulnerable", "0.5.10.post1")
+
+
+STEPS = """on: push
+jobs:
+  image:
+    runs-on: ubuntu-24.04
+    env: {NAME: "ghcr.io/acme/sglang-custom"}
+    steps:
+      - uses: docker/build-push-action@v7
+        with: {context: ., tags: "local/sglang-custom:verify,${{ env.NAME }}:candidate-${{ github.sha }}"}
+      - run: docker run --rm local/sglang-custom:verify true
+"""
+SERVICE = "services: {e: {build: ., image: '${REGISTRY:-acme}/sglang:${TAG:-latest}'}}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({".github/workflows/image.yml": STEPS}, []),
+        ({"ci/staged.yml": STEPS}, []),
+        ({"compose.yaml": SERVICE}, []),
+        ({".github/workflows/docker/x-compose.yaml": SERVICE}, []),
+        ({"a.sh": "docker build -t acme/sglang:dev .\ndocker run acme/sglang:dev sglang serve m\n"}, []),
+        # another file that runs the same image pulls it
+        (
+            {"compose.yaml": SERVICE, "run/compose.yaml": SERVICE.replace("build: ., ", "")},
+            [("run/compose.yaml", "latest")],
+        ),
+        # the project's own image is not what a build makes, and a number in the tag says what is in it
+        (
+            {"compose.yaml": "services: {e: {build: ., image: 'lmsysorg/sglang:latest'}}\n"},
+            [("compose.yaml", "latest")],
+        ),
+        ({"a.sh": "docker build -t acme/sglang:v0.5.2 .\ndocker run acme/sglang:v0.5.2 true\n"}, [("a.sh", None)]),
+    ],
+)
+def test_an_image_that_its_own_file_makes(
+    tmp_path: Path, files: dict[str, str], found: list[tuple[str, str | None]]
+) -> None:
+    result = scan_tree(lay(files, tmp_path), Config())
+    told = [one for one in result.active if one.rule == "sglang-vulnerable-image"]
+    assert [(one.span.path, one.properties["reason"]) for one in told] == found

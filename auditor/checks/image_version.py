@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from auditor.checks.base import Check, Match
-from auditor.model.facts import FactSet, Unresolved
+from auditor.model.facts import BUILT, FactSet, Unresolved
 from auditor.model.findings import JsonValue
 from auditor.model.records import dataclass
 
@@ -20,13 +20,17 @@ class Params:
 
 def run(facts: FactSet, params: Params) -> Iterator[Match]:
     """One match for each image that is not known to be safe."""
-    from auditor.launch.images import image_verdict, parse_reference
+    from auditor.launch.images import family_of, image_verdict, parse_reference, repository_of
     from auditor.launch.versions import guard_story
 
+    built = {(one.span.path, one.name) for one in facts.definitions if one.domain == BUILT}
     for image in facts.images:
         verdict = image_verdict(image.reference, params.fixed)
         if verdict.verdict == "safe":
             continue
+        made = (image.span.path, repository_of(image.reference)) in built
+        if made and verdict.verdict == "unverifiable" and family_of(image.reference) != "upstream":
+            continue  # the file makes it: what goes into it is judged where it is built from
         reference = image.reference
         text = reference.text if isinstance(reference, Unresolved) else str(reference)
         parts = parse_reference(reference)

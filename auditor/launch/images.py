@@ -86,6 +86,21 @@ def parse_reference(reference: Value) -> ImageParts:
     return ImageParts(_plain(name, holes), _value(tag, holes) if tag else None, _plain(digest, holes) or None)
 
 
+def repository_of(reference: Value, depth: int = 0) -> str:
+    """The repository of a reference, its variables at their defaults: what two mentions of one image have in common."""
+    if isinstance(reference, Unresolved) and depth < 8:
+        parts = [
+            part if isinstance(part, str) else repository_of(part.default, depth + 1)
+            if isinstance(part.default, Unresolved) else "${" + part.name + "}" if part.default is None
+            else str(part.default)
+            for part in reference.parts
+        ]  # fmt: skip
+        text = "".join(parts)
+        return text if depth else parse_reference(text).repository
+    text = reference.text if isinstance(reference, Unresolved) else str(reference)
+    return text if depth else parse_reference(text).repository
+
+
 def _squashed(text: str) -> str:
     """`lmsysorg+sglang+v0.5.8.sqsh`, `sglang-v0.4.sqsh`: an image file named after its reference."""
     stem = re.sub(r"\.(?:sqsh|sif)\Z", "", text.rsplit("/", 1)[-1])

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from auditor.launch.images import repository_of
 from auditor.launch.parse import LaunchContext, after
-from auditor.model.facts import OR, Definition, Fact, Flag, Gpu, Hole, ImageReference, Unresolved
+from auditor.model.facts import BUILT, OR, Definition, Fact, Flag, Gpu, Hole, ImageReference, Unresolved
 from auditor.model.records import dataclass, field, replace
 from auditor.model.spans import SourceFile, Span
 from auditor.syntax.mapped import Mapped
@@ -359,8 +360,11 @@ def slurm_context(text: Mapped, source: SourceFile, context: LaunchContext) -> L
 
 
 def build_arguments(words: Sequence[Word], source: SourceFile, scope: str) -> Iterator[Definition]:
-    """`--build-arg NAME=value` of a build."""
+    """`--build-arg NAME=value` of a build, and the name that it gives to what it makes."""
+    making = any(word.text == "build" for word in words[1:4])
     for before, word in pairwise(words):
+        if making and before.text in ("-t", "--tag") and not word.text.startswith("-"):
+            yield Definition(repository_of(word.value), word.value, BUILT, scope, word.span)
         if before.text != "--build-arg":
             continue
         name, equals, value = word.text.partition("=")

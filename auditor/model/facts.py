@@ -104,6 +104,7 @@ class FlagProblem:
     span: Span
 
 
+BUILT = "built-image"  # the domain of a definition: its name is the repository of an image that its file makes
 OR = " or "  # between the alternatives in the type of an accelerator: `H100 or H200`
 
 

@@ -6,8 +6,9 @@ import posixpath
 from collections.abc import Iterator
 
 from auditor.errors import ReadError
+from auditor.launch.images import repository_of
 from auditor.launch.parse import LaunchContext
-from auditor.model.facts import Definition, Fact
+from auditor.model.facts import BUILT, Definition, Fact
 from auditor.model.spans import SourceFile
 from auditor.readers.workloads import Around, Reading
 from auditor.readers.yaml_kinds import is_template, kind_of
@@ -73,8 +74,12 @@ def extended(service: MapNode, services: MapNode | None) -> MapNode:
 
 
 def build_arguments(service: MapNode, source: SourceFile, folder: str) -> Iterator[Definition]:
-    """`build.args` as definitions that reach the Dockerfile of the build."""
-    build = service.map("build")
+    """`build.args` as definitions that reach the Dockerfile of the build, and the image that the build makes."""
+    build, image = service.map("build"), service.get("image")
+    stated = service.get("build")
+    if isinstance(image, ScalarNode) and stated is not None and not (isinstance(stated, ScalarNode) and stated.is_null):
+        value = word_of(image).value
+        yield Definition(repository_of(value), value, BUILT, source.path, image.span)
     if build is None:
         return
     context = build.text("context") or "."

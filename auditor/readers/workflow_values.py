@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from auditor.launch.images import repository_of
 from auditor.launch.parse import LaunchContext
-from auditor.model.facts import Definition, Fact, Hole, ImageReference, Related, Unresolved, Value
+from auditor.model.facts import BUILT, Definition, Fact, Hole, ImageReference, Related, Unresolved, Value
 from auditor.model.records import replace
 from auditor.model.spans import SourceFile
 from auditor.readers.workloads import Reading
 from auditor.readers.yaml_shapes import place_of
-from auditor.syntax.expansion import word_of
+from auditor.syntax.expansion import word_of, word_of_text
 from auditor.syntax.shell_lexer import SHELL
 from auditor.syntax.yaml_nodes import ListNode, MapNode, Node, ScalarNode, walk
 
+_MAKES = re.compile(r"docker/(?:build-push|metadata)-action@|redhat-actions/buildah-build@")
 MAX_VALUES = 40  # values of one matrix entry that are looked at
 
 
@@ -35,12 +38,29 @@ def workflow(root: Node, source: SourceFile, reading: Reading) -> Iterator[Fact]
                 if isinstance(default, ScalarNode):
                     for known in (f"inputs.{entry.key.value}", f"github.event.inputs.{entry.key.value}"):
                         add(variables, known, default, source)
+    yield from _built(root, source, variables)
     context = LaunchContext(deployment=source.path, variables=variables)
     for fact in reading.document(root, "workflow", context):
         if isinstance(fact, ImageReference) and isinstance(fact.reference, Unresolved):
             yield from varied(fact, matrix)
         else:
             yield fact
+
+
+def _built(root: Node, source: SourceFile, variables: dict[str, Definition]) -> Iterator[Fact]:
+    """The images that the steps of a workflow make."""
+    for _, node in walk(root):
+        if not isinstance(node, MapNode) or not _MAKES.match(node.text("uses") or ""):
+            continue
+        for key in ("tags", "images"):
+            named = node.get("with", key)
+            if not isinstance(named, ScalarNode) or named.is_null:
+                continue
+            for line in re.finditer(r"[^\s,][^\n,]*", named.value):
+                value = word_of_text(named.mapped.piece(*line.span()), source, SHELL, variables).value
+                repository = repository_of(value)
+                if "=" not in repository:  # `type=sha,prefix=...` makes tags and no name
+                    yield Definition(repository, value, BUILT, source.path, named.span)
 
 
 def add(variables: dict[str, Definition], name: str, node: ScalarNode, source: SourceFile) -> None:

@@ -32,7 +32,14 @@ def kind_of(path: str, root: Node) -> Kind:
         return "kubernetes"
     if name in ("chart.yaml", "chart.yml"):
         return "chart"
-    if _WORKFLOW.search("/" + lower) or name in ("action.yml", "action.yaml"):
+    if name in ("action.yml", "action.yaml"):
+        return "workflow"
+    if _WORKFLOW.search("/" + lower) and not (root.get("jobs") is None and root.map("services") is not None):
+        return "workflow"  # compose files lie there too
+    jobs = root.map("jobs")
+    if jobs is not None and any(
+        isinstance(entry.value, MapNode) and entry.value.get("runs-on") is not None for entry in jobs.entries
+    ):
         return "workflow"
     if name.endswith(("gitlab-ci.yml", "gitlab-ci.yaml")) or "/.gitlab/" in "/" + lower:
         return "gitlab"
