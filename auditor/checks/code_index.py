@@ -149,7 +149,7 @@ def record(tree: CodeTree, words: StateWords) -> FileRecord:
         enum = _enum(tree, node, words)
         if enum is not None:
             enums.append(enum)
-        made.append(_class(tree, node, words))
+        made.append(_class(tree, node, words, enum.members if enum is not None else ()))
     helpers: list[HelperRecord] = []
     outside: list[Write] = []
     methods: list[MethodRecord] = []
@@ -181,7 +181,7 @@ def _enum(tree: CodeTree, node: ast.ClassDef, words: StateWords) -> EnumRecord |
     return EnumRecord(node.name, tuple(members), tree.name_span(node, node.name))
 
 
-def _class(tree: CodeTree, node: ast.ClassDef, words: StateWords) -> ClassRecord:
+def _class(tree: CodeTree, node: ast.ClassDef, words: StateWords, members: tuple[str, ...] = ()) -> ClassRecord:
     fields: dict[str, None] = {}
     predicates: list[Predicate] = []
     writes: list[Write] = []
@@ -197,7 +197,7 @@ def _class(tree: CodeTree, node: ast.ClassDef, words: StateWords) -> ClassRecord
                 writes.append(write)
             folds.extend(_folds(tree, statement))
             if words.is_over(statement.name) and len(positional(statement)) == 0:
-                read = _answer_fields(statement)
+                read = _answer_fields(statement) or _answer_members(statement, members, words)
                 if read:
                     called = not any("property" in last_name(entry) for entry in statement.decorator_list)
                     called = called and tree.language == "python"
@@ -227,6 +227,21 @@ def _answer_fields(node: FunctionNode) -> tuple[str, ...]:
             if path_of(part.args[0]) == "self" and isinstance(key, ast.Constant):
                 found[str(key.value)] = None
     return tuple(found)
+
+
+def _answer_members(node: FunctionNode, members: tuple[str, ...], words: StateWords) -> tuple[str, ...]:
+    """The members that a predicate of an enumeration says yes to (`self in (State.DONE, State.FAILED)`), where every
+    refusal is one of them; empty otherwise."""
+    named = {part.attr for part in walk(node) if isinstance(part, ast.Attribute)} & set(members)
+    refused = {member for member in members if words.is_refused(member)}
+    asks = any(
+        isinstance(part, ast.Compare)
+        and isinstance(part.ops[0], (ast.In, ast.Is, ast.Eq))
+        and isinstance(part.left, ast.Name)
+        and part.left.id == "self"
+        for part in walk(node)
+    )
+    return tuple(sorted(named)) if asks and refused and refused <= named else ()
 
 
 def _assigned(node: ast.stmt) -> list[tuple[ast.expr, ast.expr | None]]:

@@ -174,7 +174,7 @@ class TransferParams:
         "len", "length", "lengths", "count", "counts", "num", "bytes", "nbytes", "size", "sizes", "pages", "page",
         "tokens", "token", "expected", "received", "total", "written", "sent", "copied", "amount", "remaining",
         "left", "offset", "sum", "numel", "blocks", "chunks", "parts", "arrived", "rows", "required", "reserved",
-        "quantity", "missing", "want", "wanted", "got", "checksum", "crc", "digest",
+        "getsize", "filesize", "tell", "quantity", "missing", "want", "wanted", "got", "checksum", "crc", "digest",
     )  # fmt: skip
     aside: Words = (
         "request", "finish", "telemetry", "metric", "metrics", "fake", "mock", "dummy", "stub", "log", "logger",

@@ -206,7 +206,7 @@ def _judge_atom(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, p
     asks = ("predicate",) if tree.language == "python" else ("predicate", "flag")  # a property asks as a method does
     if atom.kind in asks and _is_far(atom, index, params):
         return None
-    if atom.kind == "predicate" and _covers(atom, index):
+    if atom.kind in ("predicate", "flag") and _covers(atom, index):
         return None
     return Verdict("medium", "nothing here says that a refused one fails this test")
 
@@ -232,8 +232,9 @@ def _is_far(atom: Atom, index: CodeIndex, params: AdmitParams) -> bool:
 
 
 def _covers(atom: Atom, index: CodeIndex) -> bool:
-    """Every class of the project that has this predicate answers from several fields, or from one that all ends use."""
-    known = index.predicates.get(atom.name, ())
+    """Every class of the project that has this predicate answers from several fields, or for every member that says
+    no."""
+    known = [entry for entry in index.predicates.get(atom.name, ()) if entry[1].called == (atom.kind == "predicate")]
     return bool(known) and all(len(predicate.fields) > 1 for _, predicate in known)
 
 
