@@ -107,7 +107,7 @@ CODE_CHECKS: tuple[CodeCheck[Any], ...] = (
         StatusParams,
         ("status-only",),
         ("test", "check"),
-        ("python",),
+        ("python", "csharp"),
         lambda params: NEEDLES,
         _later("status_only_test"),
         lambda params, index, floor: status_shape(params),

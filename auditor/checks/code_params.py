@@ -196,7 +196,7 @@ class StatusParams:
     bodies: Texts = (
         "json", "text", "content", "iter_lines", "aiter_lines", "iter_content", "aiter_text", "aiter_bytes",
         "iter_text", "iter_bytes", "body", "data", "read", "aread", "raw", "stream", "iter_any", "choices",
-        "get_json", "iter_chunked",
+        "get_json", "iter_chunked", "Content",
     )  # fmt: skip
     examining: Words = (
         "check", "verify", "assert", "parse", "validate", "compare", "expect", "ensure", "inspect", "extract",

@@ -141,8 +141,8 @@ ASIDE_PATHS = Paths(
 )
 # Where tests stand. A single file given by name has no folder; the snippets and a hook's file list come like that.
 TEST_PATHS = Paths(
-    re.compile(r"^$|(?:^|/)(?:tests?|testing|e2e|integration|kits?)(?:/|$)"),
-    re.compile(r"^test_|_test\.py$|^conftest\.py$"),
+    re.compile(r"^$|(?:^|/)(?:tests?|testing|e2e|integration|kits?|(?:[\w.]*\.)?(?:[A-Z][a-z]+)?Tests)(?:/|$)"),
+    re.compile(r"^test_|_test\.py$|^conftest\.py$|Tests?\.cs$"),
 )
 
 FEW = 8  # words; more of them are searched as fast by the pattern alone

@@ -83,7 +83,7 @@ def text_of(node: ast.AST, known: Texts) -> str:
 
 def may_send(name: str) -> bool:
     """Whether a function of this name may post."""
-    return name in SENDING or not word_set(name).isdisjoint({"post", "apost"})
+    return name in SENDING or name in ("SendAsync", "Send") or not word_set(name).isdisjoint({"post", "apost"})
 
 
 def posts(node: ast.Call, known: Texts, params: StatusParams) -> bool:

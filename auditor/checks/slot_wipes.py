@@ -55,6 +55,9 @@ def _is_wipe(node: ast.Call, handles: frozenset[str], params: SlotParams) -> boo
         return False
     if not parts.isdisjoint(params.wiping) and not _own_list(receiver, params):
         return True
+    # `policy.Return(item)`, `self.on_release(item)`: whoever made the pool says there what is wiped.
+    if "policy" in words(last_name(receiver) if receiver is not None else "") or words(name)[:1] == ("on",):
+        return True
     for entry in node.keywords:  # `Return(buffer, clearArray: true)`
         asked = entry.arg is not None and not word_set(entry.arg).isdisjoint(params.wiping)
         if asked and isinstance(entry.value, ast.Constant) and entry.value.value is True:

@@ -14,17 +14,33 @@ from auditor.syntax.python_nodes import walk
 
 Kind = Literal["one", "many", "status", "statuses", ""]
 STATUS = frozenset({"status_code", "status", "getcode", "code", "StatusCode"})
-SUCCESS = frozenset({"ok", "is_success", "raise_for_status", "is_ok", "status_ok"})
+SUCCESS = frozenset({"ok", "is_success", "raise_for_status", "is_ok", "status_ok", "IsSuccessStatusCode"})
 # Calls that hand on what they are given, or what the function that they are given answers.
 THROUGH = frozenset(
     {"run", "run_until_complete", "wait_for", "shield", "create_task", "ensure_future", "submit", "to_thread"}
     | {"run_in_executor", "run_sync", "apply", "apply_async", "spawn", "start_soon", "partial", "cast", "loop_run"}
 )
 ALL_OF = frozenset(
-    {"gather", "list", "tuple", "set", "sorted", "as_completed", "reversed", "wait", "values", "wait_all", "joinall"}
+    {
+        "gather",
+        "list",
+        "tuple",
+        "set",
+        "sorted",
+        "as_completed",
+        "reversed",
+        "wait",
+        "values",
+        "wait_all",
+        "joinall",
+        "WhenAll",
+        "ToList",
+    }
 )
-MAPS = frozenset({"map", "imap", "imap_unordered", "starmap", "map_async"})
-AWAITED = frozenset({"result", "get", "join", "value"})
+MAPS = frozenset({"map", "Select", "imap", "imap_unordered", "starmap", "map_async"})
+AWAITED = frozenset(
+    {"result", "get", "join", "value", "ConfigureAwait", "GetAwaiter", "GetResult", "EnsureSuccessStatusCode"}
+)
 PLURAL: dict[Kind, Kind] = {"one": "many", "status": "statuses"}
 SINGULAR: dict[Kind, Kind] = {"many": "one", "statuses": "status"}
 
@@ -47,6 +63,8 @@ class Answers:
             return self.names.get(node.id, "")
         if isinstance(node, ast.Attribute):
             inner = self.kind(node.value)
+            if inner and node.attr == "Result":  # of a task of C#
+                return inner
             return "status" if inner == "one" and (node.attr in STATUS or node.attr in SUCCESS) else ""
         if isinstance(node, ast.Subscript):
             return SINGULAR.get(self.kind(node.value), "")

@@ -24,8 +24,10 @@ EQUAL = frozenset(
         "assertLessEqual",
     }
     | {"assertListEqual", "assertCountEqual", "assertSetEqual", "assertSequenceEqual", "assertGreaterEqual"}
-    | {"assert_true", "assert_in", "assertAlmostEqual"}
+    | {"assert_true", "assert_in", "assertAlmostEqual", "Equal", "AreEqual", "True", "IsTrue", "That", "Same"}
 )
+TRUE = frozenset({"assertTrue", "assert_true", "True", "IsTrue"})
+SHOULD = frozenset({"Be", "BeSuccessful", "BeTrue", "HaveStatusCode", "ShouldBe", "ShouldBeTrue", "BeOneOf"})
 ANY = None  # instead of answers: of whatever was asked
 
 
@@ -38,14 +40,27 @@ def status_check(node: ast.AST, answers: Answers | None) -> ast.AST | None:
     if not isinstance(node, ast.Call):
         return None
     name = last_name(node.func)
-    if name == "raise_for_status" and isinstance(node.func, ast.Attribute):
+    if name in ("raise_for_status", "EnsureSuccessStatusCode") and isinstance(node.func, ast.Attribute):
         return node if answers is ANY or answers.kind(node.func.value) == "one" else None
+    if name in SHOULD and isinstance(node.func, ast.Attribute):
+        return node if _should(node.func.value, name, node.args, answers) else None
     if name not in EQUAL or not node.args:
         return None
-    if name in ("assertTrue", "assert_true"):
+    if name in TRUE or (name == "That" and len(node.args) == 1):
         return node if is_success(node.args[0], answers) else None
     claim = ast.Compare(node.args[0], [ast.LtE() if "Less" in name else ast.Eq()], node.args[1:2] or node.args[:1])
     return node if is_success(claim, answers) else None
+
+
+def _should(node: ast.expr, name: str, wanted: list[ast.expr], answers: Answers | None) -> bool:
+    """`response.StatusCode.Should().Be(HttpStatusCode.OK)`, `response.Should().BeSuccessful()`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "Should":
+        node = node.func.value
+    if name in ("BeSuccessful", "HaveStatusCode"):
+        node = ast.Attribute(node, "StatusCode", ast.Load())
+    if not _reads(node, answers):
+        return False
+    return name in ("BeSuccessful", "BeTrue", "ShouldBeTrue") or (bool(wanted) and _is_good(wanted))
 
 
 def _gives_up(body: Iterable[ast.stmt]) -> bool:
@@ -142,7 +157,9 @@ def _reads(node: ast.AST, answers: Answers | None) -> bool:
     if isinstance(node, ast.Await):
         return _reads(node.value, answers)
     if answers is ANY:
-        if isinstance(node, ast.Attribute) and (node.attr in SUCCESS or node.attr in ("status_code", "status")):
+        if isinstance(node, ast.Attribute) and (
+            node.attr in SUCCESS or node.attr in ("status_code", "status", "StatusCode")
+        ):
             return True
     elif answers.kind(node) in ("status", "statuses"):
         return True
@@ -198,13 +215,17 @@ def numbers(node: ast.AST) -> list[int]:
 def expects_refusal(node: ast.AST, answers: Answers) -> bool:
     """Whether a refusal (4xx, 5xx) is among what a comparison names."""
     if isinstance(node, ast.Call):
-        if not last_name(node.func).startswith("assert"):
+        if not last_name(node.func).startswith("assert") and last_name(node.func) not in EQUAL | SHOULD:
             return False
     elif not isinstance(node, ast.Compare) or is_success(node, answers):
         return False
     if not any(isinstance(part, ast.expr) and answers.kind(part) in ("status", "statuses") for part in walk(node)):
         return False
-    named = (part.attr for part in walk(node) if isinstance(part, ast.Attribute) and part.attr.isupper())
+    named = [
+        part.attr
+        for part in walk(node)
+        if isinstance(part, ast.Attribute) and (part.attr.isupper() or last_name(part.value) == "HttpStatusCode")
+    ]
     refused = any(name not in GOOD and name not in STATUS and not word_set(name).isdisjoint(REFUSALS) for name in named)
     return refused or any(400 <= number < 600 for number in numbers(node))
 

@@ -22,6 +22,7 @@ from auditor.syntax.python_nodes import walk
 
 NEAR = 10  # lines from a test's name to its check: further apart, and with more asserted, the test is shown as a whole
 DEEP = 4  # helpers that call helpers
+MARKS = frozenset({"Fact", "Theory", "Test", "TestCase", "TestMethod", "DataTestMethod", "SkippableFact"})  # of C#
 SHOWING = frozenset({"print", "info", "debug", "warning", "error", "log", "exception", "fail", "pprint"})
 # Calls that do nothing with an answer that they are given.
 NEUTRAL = frozenset(
@@ -192,7 +193,8 @@ def _calls(function: FunctionNode) -> frozenset[str]:
 
 
 def _is_test(scope: Scope) -> bool:
-    return scope.node.name.lower().startswith("test")
+    marks = {last_name(mark) for mark in scope.node.decorator_list}
+    return scope.node.name.lower().startswith("test") or not marks.isdisjoint(MARKS)
 
 
 def _is_about_access(scope: Scope, tree: CodeTree, params: StatusParams) -> bool:
@@ -250,11 +252,15 @@ def _waited(node: ast.expr) -> ast.expr:
 
 def _assertions(test: FunctionNode) -> list[ast.AST]:
     nodes = in_order(test)
-    return [
-        node
-        for node in nodes
-        if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and last_name(node.func).startswith("assert"))
-    ]
+    return [node for node in nodes if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and _asserts(node))]
+
+
+def _asserts(node: ast.Call) -> bool:
+    """`self.assertEqual(...)`, `Assert.Equal(...)`, `x.Should().Be(...)`."""
+    if last_name(node.func).startswith("assert"):
+        return True
+    base = node.func.value if isinstance(node.func, ast.Attribute) else node
+    return last_name(base) == "Assert" or (isinstance(base, ast.Call) and last_name(base.func) == "Should")
 
 
 def _as_a_whole(test: FunctionNode, check: ast.AST, lookout: Lookout) -> bool:

@@ -177,6 +177,7 @@ def _member(node: Node, lowering: Lowering) -> Iterator[ast.stmt]:
         )
         for name in declared(node):
             yield annotated(node, name, kind)
+        yield from lowering.texts(node)
     elif node.type in ("property_declaration", "indexer_declaration"):
         name = name_of(node.child_by_field_name("name")) or "item"
         getter = lowering.getter(node, name)

@@ -79,6 +79,17 @@ class Expressions(Patterns):
 
     _verbatim_string_literal = _string_literal
 
+    def _raw_string_literal(self, node: Node, receiver: ast.expr | None) -> ast.expr:
+        return ast.Constant(text_of(node).strip('"'))
+
+    def _interpolated_string_expression(self, node: Node, receiver: ast.expr | None) -> ast.expr:
+        pieces = [
+            "{}" if part.type == "interpolation" else text_of(part)
+            for part in node.named_children
+            if part.type in ("interpolation", "string_content", "interpolated_string_text") or "content" in part.type
+        ]
+        return ast.Constant("".join(pieces))
+
     def _default_expression(self, node: Node, receiver: ast.expr | None) -> ast.expr:
         return ast.Constant(None)
 

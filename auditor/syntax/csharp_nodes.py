@@ -79,6 +79,15 @@ def kind_of(kind: Node | None, at: Node) -> ast.expr:
     return placed(ast.Name(name_of(kind), ast.Load()), kind)  # type: ignore[no-any-return]
 
 
+def marks_of(node: Node) -> Iterator[str]:
+    """The names of the attributes of a method: `[Fact]`, `[TestCase(3)]`."""
+    for part in node.named_children:
+        if part.type == "attribute_list":
+            for entry in part.named_children:
+                if entry.type == "attribute":
+                    yield name_of(entry.child_by_field_name("name") or first(entry))
+
+
 def between(first: Node, last: Node) -> tuple[Node, Node]:
     """From where the subject starts to where the pattern ends; a `switch` label stands on its own."""
     if last.start_point[0] > first.end_point[0]:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from auditor.syntax.code_tree import last_name
 from auditor.syntax.csharp_expressions import Expressions
-from auditor.syntax.csharp_nodes import any_of, first, kind_of, last, locals_of, name_of, placed, text_of
+from auditor.syntax.csharp_nodes import any_of, first, kind_of, last, locals_of, marks_of, name_of, placed, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -60,7 +61,7 @@ class Lowering(Expressions):
             name=name,
             args=ast.arguments([], arguments, None, [], [], None, []),
             body=statements or [placed(ast.Pass(), node)],
-            decorator_list=[],
+            decorator_list=[placed(ast.Name(name, ast.Load()), node) for name in marks_of(node)],
             returns=None,
         )
         return placed(made, node)  # type: ignore[no-any-return]
@@ -80,6 +81,15 @@ class Lowering(Expressions):
         if node.type == "block":
             return self.statements(node.named_children)
         return self.statements([node])
+
+    def texts(self, node: Node) -> Iterator[ast.stmt]:
+        """The fields of a declaration that stand for a text, as assignments."""
+        for part in node.named_children:
+            for made in self.declaration(part):
+                value = made.value if isinstance(made, ast.Assign) else None
+                if isinstance(made, ast.Assign) and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    field = placed(ast.Name(last_name(made.targets[0]), ast.Store()), node)
+                    yield placed(ast.Assign([field], value), node)
 
     # --- statements -------------------------------------------------------------------------------------------------
 
