@@ -176,3 +176,15 @@ def test_what_the_driver_reports_of_cards_with_error_correction() -> None:
     assert [(gpu.memory / 2**20, (gpu.smallest or 0) / 2**20) for gpu in gpus_named("Quadro RTX 6000")] == [
         (24576, 23040)
     ]
+
+
+def test_a_worker_of_dynamo_that_spans_machines(tmp_path: Path) -> None:
+    """As in a public workshop: DeepSeek-R1 over two machines of four cards, its in-house image named by nothing."""
+    text = (
+        "apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d}\nspec:\n  services:\n"
+        "    decode:\n      multinode: {nodeCount: 2}\n      resources: {limits: {gpu: '4'}}\n      extraPodSpec:\n"
+        "        mainContainer: {command: [python3, -m, dynamo.sglang], args: [--model-path, m, --tp, '8']}\n"
+    )
+    (launch,) = scan_tree(lay({"d.yaml": text}, tmp_path), Config()).facts.launches
+    assert launch.gpu is not None
+    assert (launch.nodes, launch.gpu.count) == (2, 4)

@@ -419,7 +419,10 @@ class Reading:
 
 def nodes_of(node: MapNode) -> int | None:
     """The number of machines that one engine spans, where a schema says so."""
-    for path in (("leaderWorkerTemplate", "size"), ("num_nodes",), ("podGroupSize",), ("nodes",), ("nnodes",)):
+    for path in (
+        ("leaderWorkerTemplate", "size"), ("multinode", "nodeCount"), ("num_nodes",), ("podGroupSize",), ("nodes",),
+        ("nnodes",),
+    ):  # fmt: skip
         value = node.get(*path)
         if isinstance(value, ScalarNode) and isinstance(value.typed, int) and not isinstance(value.typed, bool):
             return value.typed
