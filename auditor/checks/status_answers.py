@@ -10,7 +10,7 @@ from auditor.checks.code_params import StatusParams
 from auditor.checks.generation_posts import posts, text_of
 from auditor.model.records import dataclass, field
 from auditor.syntax.code_tree import FunctionNode, last_name
-from auditor.syntax.python_nodes import walk
+from auditor.syntax.python_nodes import children_of, walk
 
 Kind = Literal["one", "many", "status", "statuses", ""]
 STATUS = frozenset({"status_code", "status", "getcode", "code", "StatusCode"})
@@ -167,6 +167,9 @@ class Answers:
 
 def own_nodes(function: FunctionNode) -> list[ast.AST]:
     """The nodes of a function in the order of the text, without those of functions inside of it."""
+    known: list[ast.AST] | None = getattr(function, "own_nodes", None)  # a helper is looked at once for each caller
+    if known is not None:
+        return known
     found: list[ast.AST] = []
     stack: list[ast.AST] = list(function.body)
     while stack:
@@ -174,8 +177,10 @@ def own_nodes(function: FunctionNode) -> list[ast.AST]:
         if hasattr(node, "lineno"):
             found.append(node)
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            stack.extend(ast.iter_child_nodes(node))
-    return sorted(found, key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
+            stack.extend(children_of(node))
+    found.sort(key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
+    function.own_nodes = found  # type: ignore[union-attr]
+    return found
 
 
 def nested(function: FunctionNode) -> Iterator[FunctionNode]:
