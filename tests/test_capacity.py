@@ -12,8 +12,9 @@ from auditor.capacity.accelerators import find_gpu, gpus, gpus_named
 from auditor.capacity.catalog import base_name, find_model, models
 from auditor.capacity.check import problems
 from auditor.capacity.fraction import static_fraction
-from auditor.capacity.pool import estimate_pool, longest_admitted, verdict
+from auditor.capacity.pool import estimate_pool, free_before_load, longest_admitted, verdict
 from auditor.capacity.remedies import remedies
+from auditor.capacity.shapes import ModelShape
 from auditor.capacity.spec import LaunchSpec, version_of
 from auditor.cli import main
 from auditor.model.records import replace
@@ -422,3 +423,23 @@ def test_a_smaller_window_pool_is_proposed() -> None:
     spec = spec_of("google/gemma-4-12B-it", "H100", fraction=0.88, context=262_144, version=(0, 5, 20))
     changes = [remedy.change for remedy in remedies(spec, 262_144, 1.25, gpus().values())]
     assert any(change.startswith("--swa-full-tokens-ratio 0.") for change in changes)
+
+
+def test_what_a_display_or_a_hypervisor_holds_is_not_free() -> None:
+    # public logs: 14.70 GiB free of a 4070 Ti SUPER that shows a desktop, 22.91 on two 3090, 92.13 of a DC-4-96Q
+    for name, ranks, free in (("RTX 4070 Ti SUPER 16GB", 1, 14.70), ("RTX 3090", 2, 22.91)):
+        card = find_gpu(name)
+        assert card is not None
+        spec = LaunchSpec(shape_found("Qwen/Qwen3-0.6B"), memory=card.memory, held=card.held, tp=ranks)
+        assert free_before_load(spec).low <= free * GIB <= free_before_load(spec).high
+    for name in ("NVIDIA RTX PRO 6000 Blackwell DC-4-96Q", "Standard_NC128ds_xl_RTXPRO6000BSE_v6"):
+        card = find_gpu(name)
+        assert card is not None
+        spec = LaunchSpec(shape_found("Qwen/Qwen3-14B-FP8"), memory=card.memory, held=card.held)
+        assert free_before_load(spec).expected == pytest.approx(92.13 * GIB, abs=0.1 * GIB)
+
+
+def shape_found(name: str) -> ModelShape:
+    found = find_model(name)
+    assert found is not None
+    return found.shape

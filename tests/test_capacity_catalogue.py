@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from auditor.capacity.allocation import slack
 from auditor.capacity.catalog import find_model
 from auditor.capacity.cell import cell_bytes, element_bytes
 from auditor.capacity.fraction import static_fraction
+from auditor.capacity.interval import exact
 from auditor.capacity.shapes import ModelShape, shape_of
 from auditor.capacity.spec import LaunchSpec
 from auditor.capacity.weights import weights_per_gpu
@@ -464,3 +466,34 @@ def test_gemma_4_12b_costs_a_token_what_its_start_ups_log() -> None:
     for ratio, tokens in ((0.8, 102_094), (0.0625, 565_446)):
         spec = LaunchSpec(found.shape, memory=24 * 2**30, tp=2, swa_full_tokens_ratio=ratio, version=(0, 5, 14))
         assert cell_bytes(spec).expected * tokens == pytest.approx(14.02 * 2**30, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "logged"),
+    [
+        # "mem usage" of public start-up logs, in GiB
+        ("Qwen/Qwen2.5-0.5B-Instruct", 1, 0.98),
+        ("Qwen/Qwen2.5-3B-Instruct", 1, 5.97),
+        ("Qwen/Qwen3-4B", 1, 7.56),
+        ("Qwen/Qwen3-14B", 4, 7.08),
+        ("Qwen/Qwen3-14B-FP8", 1, 15.5),
+        ("Qwen/QwQ-32B", 4, 15.54),
+        ("Qwen/Qwen3-32B", 4, 15.50),
+        ("meta-llama/Llama-3.1-8B-Instruct", 1, 15.02),
+        ("genovalabs/Qwen2.5-72B-Instruct-fp8-dynamic", 1, 70.24),
+    ],
+)
+def test_dense_weights_are_tensors_and_the_slack_of_their_segments(name: str, ranks: int, logged: float) -> None:
+    weights = weights_per_gpu(LaunchSpec(shape(name), memory=80 * GIB, tp=ranks))
+    assert weights is not None
+    assert weights.low <= logged * GIB <= weights.high
+    assert weights.expected == pytest.approx(logged * GIB, rel=0.025)
+    assert weights.high - weights.low < 0.02 * weights.high + 0.3 * GIB
+
+
+def test_large_matrices_are_rounded_and_smaller_ones_share() -> None:
+    found = shape("Qwen/Qwen3-8B")  # 48, 32, 192 and 96 MiB a layer on one rank in 16 bits: nothing is lost
+    assert slack(LaunchSpec(found, memory=80 * GIB), 2.0) == exact(0.0)
+    two = slack(LaunchSpec(shape("Qwen/Qwen2.5-3B-Instruct"), memory=80 * GIB), 2.0)
+    assert two.low == 36 * 2**20  # 10, 8, 86 and 43 MiB: the last one is rounded by 1
+    assert two.high == 36 * (2**20 + 2 * 2**20)  # and two of the second share 20

@@ -29,8 +29,8 @@ _SIZE = re.compile(r"-(\d+)gb?$")
 @dataclass(frozen=True, slots=True)
 class Gpu:
     """One accelerator: memory as the driver reports it (bytes), vendor, CUDA compute capability (or the vendor's own
-    number), whether the memory is shared with the host or with other containers, and the smallest memory that the name
-    stands for."""
+    number), whether the memory is shared with the host or with other containers, the smallest memory that the name
+    stands for, and the least, usual and most that a display or a hypervisor holds of it."""
 
     name: str
     memory: float
@@ -38,6 +38,7 @@ class Gpu:
     capability: float
     unified: bool = False
     smallest: float | None = None
+    held: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @lru_cache(maxsize=1)
@@ -56,6 +57,7 @@ def gpus() -> Mapping[str, Gpu]:
             entry["capability"],
             bool(entry.get("unified")),
             entry["smallest_mib"] * MIB if "smallest_mib" in entry else None,
+            tuple(float(gib) * 2**30 for gib in entry.get("held_gib", (0, 0, 0))),  # type: ignore[arg-type]
         )
         for name, entry in _entries().items()
     }

@@ -75,6 +75,7 @@ class Known:
             capability=gpu.capability,
             unified=gpu.unified,
             smallest=gpu.smallest,
+            held=gpu.held,
             **self.given,
         )
 

@@ -68,8 +68,12 @@ def free_before_load(spec: LaunchSpec) -> Interval:
     )
     if spec.ep and spec.ep > 8:
         collective = collective + Interval(0.2, 1.0, 1.8)  # NVSHMEM and all-to-all buffers of wide expert parallelism
-    low = (total if smallest is None else smallest) - context - 0.35
-    return ((Interval(low, total - context, total - context + 0.3) - collective) * GIB).at_least(1.0)
+    least, usual, most = (held / GIB for held in spec.held)
+    # a GeForce that also shows a desktop has 0.3 GiB and more in use before anything starts; machines with several of
+    # them show none in public logs
+    low = (total if smallest is None else smallest) - context - max(0.35, usual + 0.35, most if spec.gpus == 1 else 0.0)
+    bare = Interval(low, total - context - usual, total - context - least + 0.3)
+    return ((bare - collective) * GIB).at_least(1.0)
 
 
 def estimate_pool(spec: LaunchSpec) -> PoolEstimate:

@@ -120,7 +120,12 @@ def _other_gpu(spec: LaunchSpec, context: int, headroom: float, cards: Iterable[
     larger = [card for card in cards if card.memory > spec.memory and card.vendor == spec.vendor and not card.unified]
     for card in sorted(larger, key=lambda card: card.memory):
         changed = replace(
-            spec, memory=card.memory, capability=card.capability, unified=card.unified, smallest=card.smallest
+            spec,
+            memory=card.memory,
+            capability=card.capability,
+            unified=card.unified,
+            smallest=card.smallest,
+            held=card.held,
         )
         estimate = estimate_pool(changed)
         word = verdict(estimate.tokens, context, headroom)

@@ -45,7 +45,8 @@ class ModelShape:
     derive where it is another one; `expert_count` the routed experts of a layer, `table_elements` those of n-gram
     tables, `left_alone` the parts that every published quantization leaves in 16 bits, `nested_loader`
     whether its multimodal wrapper hands tensors on to the loaders of its parts, `rotary_bytes` the
-    tables of rotary angles that each rank keeps."""
+    tables of rotary angles that each rank keeps; `hidden` the model's width and `dense_width` the inner one of its
+    layers where they are plain ones."""
 
     family: Family
     layers: int
@@ -87,6 +88,8 @@ class ModelShape:
     left_alone: tuple[str, ...] = ()
     nested_loader: bool = False
     rotary_bytes: float = 0.0
+    hidden: int = 0
+    dense_width: int = 0
 
     def context_at(self, version: tuple[int, ...] | None) -> int | None:
         """The context that a release derives: before 0.5.11, on transformers 4, Gemma 3 has the rope factor of its full
@@ -208,6 +211,8 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         table_elements=table_elements(text),
         left_alone=tuple(config.get("left_alone") or ()),
         nested_loader=str(text.get("model_type") or "").startswith(_NESTED_LOADERS),
+        hidden=hidden,
+        dense_width=0 if expert_count(text) or family != "gqa" else number("intermediate_size", "ffn_hidden_size"),
         rotary_bytes=4.0 * (context_of(config) or 0) * _rotary_width(text, head_dim, family),
     )
 

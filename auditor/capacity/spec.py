@@ -11,11 +11,12 @@ Version = tuple[int, ...]
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
     """`memory` is one accelerator's memory in bytes as the driver reports it, `smallest` the least that its name is
-    sold with; sizes are the engine's global ones; `version` the engine's as numbers (`(0, 5, 19)`), `None` when it is
-    not known; `kv_dtype` as the flag takes it; `draft` a draft model of its own; `gpu_experts` how many experts of a
-    layer stay on the accelerators where the host computes the others; `table` where n-gram tables are (`accelerator`,
-    `host`, `disk`); `mamba_slots` the states that the engine is told to keep over all replicas, `mamba_dtype` their
-    type; `options_open` says that an option which is not here may be set all the same."""
+    sold with, `held` what a display or a hypervisor holds of it at least, usually and at most; sizes are the engine's
+    global ones; `version` the engine's as numbers (`(0, 5, 19)`), `None` when it is not known; `kv_dtype` as the flag
+    takes it; `draft` a draft model of its own; `gpu_experts` how many experts of a layer stay on the accelerators
+    where the host computes the others; `table` where n-gram tables are (`accelerator`, `host`, `disk`); `mamba_slots`
+    the states that the engine is told to keep over all replicas, `mamba_dtype` their type; `options_open` says that an
+    option which is not here may be set all the same."""
 
     shape: ModelShape
     memory: float
@@ -23,6 +24,7 @@ class LaunchSpec:
     capability: float | None = None
     unified: bool = False
     smallest: float | None = None
+    held: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tp: int = 1
     pp: int = 1
     dp: int = 1

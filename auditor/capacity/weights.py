@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from auditor.capacity.allocation import slack
 from auditor.capacity.interval import Interval, exact, hull
 from auditor.capacity.spec import LaunchSpec
 from auditor.model.records import replace
@@ -35,6 +36,10 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
     expert = EXPERT_BYTES.get(quantization, 2.0)
     low, high = OTHER_BYTES.get(quantization, (2.0, 2.0))
     moe = parts.experts > 0
+    if quantization == "mxfp4" and spec.vendor == "amd":
+        low = 1.0  # AMD's exports of one model have its attention in 16 bits or in fp8 (`MXFP4-AttnFP8`)
+    if _plain(spec, quantization) and quantization == "fp8":
+        high = 1.01  # every matrix but the head; block scales are a thousandth
     if quantization in ("nvfp4", "int4") and not moe:
         low, high = expert, expert * 1.25  # a dense model is quantized throughout but for its head
     if shape.linear_layers and not moe and quantization in ("nvfp4", "int4"):
@@ -46,7 +51,8 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         mixer = hull(low, high, expected=high)
     else:
         mixer = None
-    other = hull(low, high, expected=low if quantization in ("fp8", "bf16") or not moe else (low + high) / 2)
+    usual = low if quantization in ("fp8", "bf16") or not moe else high if quantization == "mxfp4" else (low + high) / 2
+    other = hull(low, high, expected=usual)
     spread = spec.tp * spec.pp  # experts are split over all ranks, by tensor or by expert parallelism
     attention_spread = spec.attention_ranks * spec.pp
     replicated_embedding = spec.dp_attention and spec.dp > 1
@@ -98,6 +104,8 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
     replicated = parts.replicated * 2.0 / spec.pp
     total = attention + dense + experts + (embedding + vision + replicated) + _table(spec, quantization)
     published = shape.checkpoint_bytes if quantization == shape.quantization and host.low == 1.0 else None
+    if _plain(spec, quantization) and published is not None and published > 0.95 * parts.total * expert:
+        published = None  # all matrices are counted; files of tied embeddings hold them twice
     if published is not None and shape.draft_layers and parts.embedding:
         # the published files hold the draft layers, which stay on disk without speculative decoding
         published -= parts.draft * shape.draft_layers * (2.0 if quantization in ("bf16", "int4", "nvfp4") else expert)
@@ -115,6 +123,8 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
     elif published is not None and parts.total:
         total = total * min(max(published / counted, 0.9), 1.15)
     total = total + shape.rotary_bytes
+    if _plain(spec, quantization):
+        total = total + slack(spec, expert) + (UNIFIED_LOADING if spec.unified else CUDA_LOADING) * 2**30
     if shape.kv_lora_rank and shape.family in ("mla", "dsa"):
         # absorbed copies of kv_b in 16 bits (models/deepseek_v2.py: w_kc, w_vc)
         absorbed = shape.layers * shape.heads * shape.kv_lora_rank * (shape.nope_dim + shape.v_head_dim) * 2.0
@@ -170,11 +180,26 @@ def _leaves_copies(spec: LaunchSpec, quantization: str) -> bool:
     return early and quantization == "int4" and spec.shape.nested_loader and spec.shape.vision_size is not None
 
 
+# GiB beside the tensors of a dense model and the slack of their segments: kernels and workspaces. Logged are 0.00 to
+# 0.16 (Llama-3.1-8B, MiniCPM5-1B, Qwen2.5 and Qwen3 of nine sizes on one and four cards), on memory shared with the
+# host 0.25 to 0.27.
+CUDA_LOADING = Interval(0.0, 0.02, 0.2)
+UNIFIED_LOADING = Interval(0.0, 0.15, 0.5)
+
+
+def _plain(spec: LaunchSpec, quantization: str) -> bool:
+    """Whether the weights are those of a dense text model on CUDA whose layers are all of one width."""
+    plain = spec.shape.dense_width > 0 and spec.shape.vision_size is None and spec.vendor == "nvidia"
+    return plain and quantization in ("bf16", "fp8")
+
+
 def _loading(spec: LaunchSpec, quantization: str) -> Interval:
     """What loading adds to the tensors: scales, padding to tile sizes, buffers of kernels and allocators. Logged `mem
     usage` over the count: 16 bits on one device 1.000 to 1.010 (Llama-3.1-8B, Qwen3-8B, Qwen2.5-7B), on several 1.00 to
     1.027; quantized 0.996 to 1.03 (GLM-5, DeepSeek-R1 in FP4, Gemma 4, Qwen3), compressed attention 1.03 to 1.055
     (DeepSeek-V4-Flash in both widths); on AMD, whose kernels shuffle and pad, 1.005 to 1.035 (GLM-5-FP8, Kimi-K2.5)."""
+    if _plain(spec, quantization):
+        return Interval(0.998, 1.0, 1.002 if quantization == "bf16" else 1.005)  # the rest is told in bytes
     if spec.vendor == "amd":
         return Interval(0.99, 1.02, 1.06)
     if quantization != "bf16":

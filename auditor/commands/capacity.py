@@ -270,6 +270,7 @@ def spec_of(options: argparse.Namespace, shape: ModelShape, gpu: Gpu | None) -> 
         capability=gpu.capability if gpu else None,
         unified=gpu.unified if gpu else False,
         smallest=gpu.smallest if gpu and not options.gpu_memory_gib else None,
+        held=gpu.held if gpu else (0.0, 0.0, 0.0),
         version=version_of(options.engine_version),
         options_open=True,
         **given,
