@@ -70,7 +70,9 @@ def _asks(method: FunctionNode, released: frozenset[str], params: SlotParams) ->
 
 def _read(method: FunctionNode, released: frozenset[str], params: SlotParams) -> ast.AST | None:
     """The read that a method gives out; `released` are the names that releasing methods know the handle by."""
-    if method.name.startswith("__") or begins(method.name, (*params.releasing, *params.taking)):
+    if (method.name.startswith("__") and method.name != "__getitem__") or begins(
+        method.name, (*params.releasing, *params.taking)
+    ):
         return None
     outward = {argument.arg for argument in positional(method) if is_out(argument)}
     given = {argument.arg for argument in positional(method)} - outward

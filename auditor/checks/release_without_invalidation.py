@@ -23,7 +23,7 @@ def run(tree: CodeTree, index: CodeIndex, params: SlotParams) -> Iterator[Match]
             places = gives_back(method, params, owner)
             if (
                 not places
-                or wiped(method, places[-1].handles, params)
+                or wiped(method, places[-1], params)
                 or _wiped_on_taking(list(methods(owner)), params)
                 or any(prepared(other, places[0].container, params) for other in methods(owner) if other is not method)
             ):

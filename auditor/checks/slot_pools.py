@@ -207,6 +207,12 @@ def _joins(value: ast.expr, path: str) -> bool:
     """`self.free = self.free + [x]`, `torch.cat((self.free, x))`: the old list and something more."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.BitOr)):
         return any(path_of(part) == path for part in walk(value))
+    if (
+        isinstance(value, ast.Call)
+        and last_name(value.func) in ("sorted", "list", "tuple", "set", "deque")
+        and value.args
+    ):
+        return _joins(value.args[0], path)
     if isinstance(value, ast.Call) and last_name(value.func) in JOINS:
         return any(path_of(part) == path for part in walk(value))
     if isinstance(value, (ast.List, ast.Tuple)):

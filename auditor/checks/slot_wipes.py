@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 
 from auditor.checks.code_params import SlotParams
-from auditor.checks.pool_structure import is_link
-from auditor.checks.slot_pools import in_order, is_free_list, mentions
+from auditor.checks.pool_structure import assigned, is_link
+from auditor.checks.slot_pools import GiveBack, in_order, is_free_list, mentions
 from auditor.syntax.code_tree import FunctionNode, last_name, path_of
 from auditor.syntax.names import word_set, words
 from auditor.syntax.python_nodes import walk
 
 
-def wiped(method: FunctionNode, handles: frozenset[str], params: SlotParams) -> bool:
+def wiped(method: FunctionNode, place: GiveBack, params: SlotParams) -> bool:
     """The method makes what the handle stood for unusable: clears it, blanks its row, forgets its owner, counts up."""
+    handles, sources = place.handles, _sources(method, place.node)
     for node in walk(method):
         if isinstance(node, ast.Call) and (_is_wipe(node, handles, params) or _is_changed(node, handles)):
             return True
@@ -31,9 +32,33 @@ def wiped(method: FunctionNode, handles: frozenset[str], params: SlotParams) -> 
                     continue
                 if isinstance(target, ast.Subscript) and mentions(target.slice, handles) and not is_link(target):
                     return True
+                if path_of(target) in sources:
+                    continue  # `slot = req.slot; req.slot = None`: who holds a copy of the number reads on
                 if isinstance(target, ast.Attribute) and _root_in(target, handles) and not is_link(target):
                     return True
     return False
+
+
+def _sources(method: FunctionNode, place: ast.AST) -> set[str]:
+    """Where the number that goes back was kept: `req.slot` of `slot = req.slot`, `seq.pages` of a loop over them."""
+    parts = place.args if isinstance(place, ast.Call) else [getattr(place, "value", place)]
+    found = {path for part in parts for path in _fields(part)}
+    names = {part.id for value in parts for part in walk(value) if isinstance(part, ast.Name)}
+    for node in walk(method):
+        if isinstance(node, ast.Assign):
+            pairs = list(assigned(node))
+        else:
+            pairs = [(node.target, node.iter)] if isinstance(node, ast.For) else []
+        for target, value in pairs:
+            if isinstance(target, ast.Name) and target.id in names:
+                found |= _fields(value)
+    return found
+
+
+def _fields(value: ast.AST) -> set[str]:
+    """The fields of others in a value: `req.slot`."""
+    paths = {path_of(part) or "" for part in walk(value) if isinstance(part, ast.Attribute)}
+    return {path for path in paths if path and not path.startswith("self.")}
 
 
 def _is_overwritten(target: ast.expr, handles: frozenset[str]) -> bool:
@@ -143,6 +168,8 @@ def prepared(method: FunctionNode, container: str, params: SlotParams) -> bool:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             if any(path_of(part) == container for part in walk(node.value)):
                 taken.add(node.targets[0].id)
+        elif isinstance(node, ast.Assign) and any(_is_overwritten(part, frozenset(taken)) for part in node.targets):
+            return True
         elif isinstance(node, ast.Assign) and _is_blank(node.value):
             fields = [target for target in node.targets if isinstance(target, ast.Attribute) and not is_link(target)]
             if any(_root_in(target, frozenset(taken)) for target in fields):

@@ -71,6 +71,8 @@ def _moves(scope: Scope, params: TransferParams) -> bool:
         return False
     # `add_transfer_request` moves something, `on_request_finished` does not.
     waived = {"request"} if not name.isdisjoint(params.moving) else set()
+    if owner & set(params.moving) - WEAK:
+        waived |= {"event"}  # `TextureCopier.on_event`: of a device, not of a log
     if not owner.isdisjoint(params.moving) and _amount_at_hand(scope.node, params):
         waived |= {"finish", "job", "task"}  # `BulkCopyJob.finish(job, written_bytes)`
     if name & set(params.aside) - waived or not owner.isdisjoint({"fake", "mock", "dummy", "stub", "test"}):
