@@ -459,6 +459,18 @@ def test_a_name_that_can_mean_more_or_nothing_is_read_as_nothing(written: str) -
     assert find_model(written) is None
 
 
+def test_window_layers_have_heads_of_their_own() -> None:
+    # sglang#18039: 4 ranks, rows of 300,288 window tokens are K 8.38 and V 5.59 GiB, and 0.5.8 priced both kinds of
+    # layers on top of each other, which left 375,360 tokens
+    found = shape("XiaomiMiMo/MiMo-V2-Flash")
+    row = (found.swa_kv_heads // 4) * (found.swa_head_dim + found.swa_v_head_dim) * found.swa_layers * 2
+    assert row * 300_288 / GIB == pytest.approx(8.38 + 5.59, rel=0.002)
+    late = cell_bytes(LaunchSpec(found, tp=4, memory=141 * GIB, version=(0, 5, 9))).expected
+    assert late == 640 * 9 + 0.8 * 1280 * 39
+    early = cell_bytes(LaunchSpec(found, tp=4, memory=141 * GIB, version=(0, 5, 8)))
+    assert early.low == pytest.approx((640 * 48 + 1280 * 39) * (9 + 0.8 * 39) / 48)
+
+
 def test_gemma_4_12b_costs_a_token_what_its_start_ups_log() -> None:
     # 14.02 GiB of KV for 102,094 tokens at a ratio of 0.8, and for 565,446 at 0.0625, on two ranks in 16 bits
     found = find_model("google/gemma-4-12B-it")

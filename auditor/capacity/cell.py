@@ -82,10 +82,13 @@ def _of_target(spec: LaunchSpec) -> Interval:
     heads = max(1, shape.kv_heads // ranks)
     cell = element * (heads * (shape.head_dim + shape.v_head_dim) * layers)
     if shape.family == "swa" and shape.swa_layers:
-        window = element * (
-            max(1, shape.swa_kv_heads // ranks) * 2 * shape.swa_head_dim * stage_layers(shape.swa_layers, spec.pp)
-        )
-        cell = cell + window * _window_share(spec)
+        row = max(1, shape.swa_kv_heads // ranks) * (shape.swa_head_dim + shape.swa_v_head_dim)
+        windows = stage_layers(shape.swa_layers, spec.pp)
+        share = _window_share(spec)
+        if _priced_twice(spec) and row != heads * (shape.head_dim + shape.v_head_dim):
+            every = cell * ((layers + windows) / layers) + element * (row * windows)
+            return every * (share * windows + layers) * (1 / (layers + windows))
+        cell = cell + element * (row * windows) * share
     if shape.index_elements and shape.linear_layers:
         cell = cell + 2.0 * shape.index_elements / spec.pp  # keys of blocks, whole on each rank, in 16 bits by default
     elif shape.index_elements:
@@ -96,6 +99,12 @@ def _of_target(spec: LaunchSpec) -> Interval:
         if (spec.quantization or shape.quantization) == "nvfp4" and (spec.version or (0, 5, 23)) >= (0, 5, 20):
             cell = hull(cell * 0.25, cell, expected=cell.expected)
     return cell
+
+
+def _priced_twice(spec: LaunchSpec) -> bool:
+    """Whether rows of window layers of a width of their own come on top of rows of the common width in every layer, the
+    tokens being split as if all layers cost the same: so up to 0.5.8 (sglang#18039 mended both)."""
+    return spec.version is not None and spec.version < WINDOW_POOL
 
 
 def _window_share(spec: LaunchSpec) -> Interval:

@@ -66,6 +66,7 @@ class ModelShape:
     swa_layers: int = 0
     swa_kv_heads: int = 0
     swa_head_dim: int = 0
+    swa_v_head_dim: int = 0
     window: int = 0
     linear_layers: int = 0
     state_bytes: float = 0.0
@@ -188,8 +189,9 @@ def shape_of(config: Mapping[str, Any]) -> ModelShape | None:
         index_dim=index_dim,
         index_layers=index_layers(text, layers) if index_dim else 0,
         swa_layers=swa,
-        swa_kv_heads=kv_heads,
-        swa_head_dim=head_dim,
+        swa_kv_heads=number("swa_num_key_value_heads", default=_other_heads(text) or kv_heads),
+        swa_head_dim=number("swa_head_dim", default=head_dim),
+        swa_v_head_dim=number("swa_v_head_dim", "swa_head_dim", default=head_dim),
         window=number("sliding_window"),
         linear_layers=linear,
         state_bytes=sum(_state_bytes(text, linear, hidden)),
@@ -261,6 +263,12 @@ def _value_dim(text: Mapping[str, Any], head_dim: int, lora: int, swa: int) -> i
         if isinstance(text.get(name), int):
             return int(text[name])
     return 128 if lora else head_dim
+
+
+def _other_heads(text: Mapping[str, Any]) -> int:
+    """KV heads of the sliding-window layers where the configuration describes these apart (Step 3.5)."""
+    other = text.get("attention_other_setting")
+    return int(other.get("num_attention_groups") or 0) if isinstance(other, Mapping) else 0
 
 
 def _linear_layers(text: Mapping[str, Any], layers: int) -> int:
