@@ -443,3 +443,13 @@ def shape_found(name: str) -> ModelShape:
     found = find_model(name)
     assert found is not None
     return found.shape
+
+
+def test_stated_slots_leave_the_rest_to_the_pool() -> None:
+    # a public start-up on two 3090: 5,250,973 tokens with --max-mamba-cache-size 8
+    given = {"tp": 2, "fraction": 0.85, "kv_dtype": "fp8_e4m3", "version": (0, 5, 13)}
+    spec = spec_of("someone/Nemotron-3-Nano-Omni-30B-A3B-Reasoning-AWQ", "RTX 3090", mamba_slots=8, **given)
+    tokens = estimate_pool(spec).tokens
+    assert tokens.low < 5_250_973 < tokens.high
+    assert tokens.high < 1.5 * tokens.low
+    assert estimate_pool(replace(spec, mamba_slots=None)).tokens.high < tokens.low

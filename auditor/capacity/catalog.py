@@ -210,6 +210,9 @@ def _shape(entry: Mapping[str, Any]) -> ModelShape:
         shape = replace(shape, parameters=Parameters(experts=total * 1e9) if moe else Parameters(dense=total * 1e9))
     elif not total and not entry.get("vocab_size") and not text_config(entry).get("vocab_size"):
         shape = replace(shape, parameters=Parameters())
+    if entry.get("audio_params_b"):
+        towers = shape.parameters.vision + entry["audio_params_b"] * 1e9
+        shape = replace(shape, parameters=replace(shape.parameters, vision=towers))
     if entry.get("since"):
         shape = replace(shape, since=tuple(int(part) for part in entry["since"].split(".")))
     if entry.get("multimodal") and shape.vision_size is None:
