@@ -340,6 +340,13 @@ def test_index_rows_by_release(version: tuple[int, ...], row: int) -> None:
     assert cell.low == cell.high == row
 
 
+@pytest.mark.parametrize(("version", "row"), [((0, 5, 15), 576), ((0, 5, 16), 576), ((0, 5, 17), 656)])
+def test_the_row_is_priced_as_it_is_stored_from_0_5_17_on(version: tuple[int, ...], row: int) -> None:
+    # pool_configurator.py: calculate_mla_kv_cache_dim is asked from 0.5.17 on; fp8 on Hopper
+    cell = estimate_pool(spec_of("zai-org/GLM-5.2-FP8", "H200", tp=8, kv_dtype="fp8_e4m3", version=version)).cell
+    assert cell.low == cell.high == 78 * (row + 132)
+
+
 @pytest.mark.parametrize("beside", [{"role": "decode"}, {"role": "prefill"}, {"hierarchical_cache": True}])
 def test_a_peer_or_a_hierarchical_cache_keeps_all_index_rows_until_0_5_22(beside: dict[str, object]) -> None:
     # mem_cache/kv_cache_configurator.py: _should_elide_dsa_index_k of 0.5.21 and of 0.5.22

@@ -177,7 +177,7 @@ def _latent(spec: LaunchSpec, element: Interval, layers: float) -> Interval:
     if spec.version is not None and spec.version < INDEX_WITH_PEERS and (spec.role or spec.hierarchical_cache):
         owners = every
     # What prices the pool, by release: the plain row without and with an index row a layer, the row as it is stored,
-    # and index rows only where a layer owns an index (`pool_configurator.py` of 0.5.14, 0.5.17 and 0.5.18); a prefill
+    # and index rows only where a layer owns an index (`pool_configurator.py` of 0.5.16, 0.5.17 and 0.5.18); a prefill
     # or decode role and a hierarchical cache kept a row a layer until 0.5.22 (`_should_elide_dsa_index_k`).
     bare, early, middle, late = plain * layers, plain * layers + every, kept * layers + every, kept * layers + owners
     version = spec.version
@@ -186,8 +186,6 @@ def _latent(spec: LaunchSpec, element: Interval, layers: float) -> Interval:
         return hull(*without_index, early, middle, late, expected=middle.expected)
     if version < (0, 5, 6):
         return bare
-    if version < (0, 5, 15):
-        return early
     if version < (0, 5, 17):
-        return hull(early, middle)
+        return early
     return middle if version < (0, 5, 18) else late
