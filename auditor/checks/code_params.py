@@ -108,7 +108,7 @@ class SlotParams:
     keys: Words = (
         "layer", "key", "keys", "request", "req", "rid", "name", "replica", "command", "layers", "hash", "uuid",
         "path", "url", "field", "attr", "attribute", "kind", "type", "encoder", "decoder", "worker", "rank", "device",
-        "stream", "dim", "axis", "batch", "head", "step", "l",
+        "stream", "dim", "axis", "batch", "head", "step", "l", "coordinates", "coords",
     )  # fmt: skip
     capacity: Words = (
         "capacity", "available", "ensure", "room", "enough", "fits", "can", "check", "has", "assert", "require",
@@ -185,8 +185,8 @@ class TransferParams:
 
 @dataclass(frozen=True, slots=True)
 class StatusParams:
-    """`endpoints` are paths that generate, `prefixes` what may stand before one; `examining` are words of helpers
-    that look into an answer, `access` words and pairs of words of tests where the status is the point, `stand_ins`
+    """`endpoints` are paths that generate, `prefixes` what may stand before one; `noting` are words of functions that
+    do not look into an answer, `access` words and pairs of words of tests where the status is the point, `stand_ins`
     words of what answers in place of an engine."""
 
     endpoints: Texts = (
@@ -198,9 +198,8 @@ class StatusParams:
         "iter_text", "iter_bytes", "body", "data", "read", "aread", "raw", "stream", "iter_any", "choices",
         "get_json", "iter_chunked", "Content",
     )  # fmt: skip
-    examining: Words = (
-        "check", "verify", "assert", "parse", "validate", "compare", "expect", "ensure", "inspect", "extract",
-        "decode", "collect", "consume", "examine", "loads", "match",
+    noting: Words = (
+        "log", "record", "time", "timing", "elapsed", "latency", "show", "report", "note", "status", "observe", "raise",
     )  # fmt: skip
     prefixes: Texts = (
         "api", "v1", "v2", "v3", "v1beta", "beta", "openai", "anthropic", "llm", "llms", "model", "models", "engine",
@@ -217,5 +216,5 @@ class StatusParams:
     )  # fmt: skip
     stand_ins: Words = (
         "mock", "mocks", "mocked", "mocker", "monkeypatch", "patch", "fake", "stub", "stubs", "dummy", "respx", "magic",
-        "fakes", "stubbed", "faked",
+        "fakes", "stubbed", "faked", "canned",
     )  # fmt: skip

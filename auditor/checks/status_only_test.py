@@ -12,7 +12,18 @@ from auditor.checks.code_params import StatusParams
 from auditor.checks.code_shapes import TEST_PATHS
 from auditor.checks.generation_posts import constants, may_send, parameters, posts
 from auditor.checks.slot_pools import in_order
-from auditor.checks.status_answers import Answers, Kind, nested, own_nodes
+from auditor.checks.status_answers import (
+    ALL_OF,
+    AWAITED,
+    MAPS,
+    STATUS,
+    SUCCESS,
+    THROUGH,
+    Answers,
+    Kind,
+    nested,
+    own_nodes,
+)
 from auditor.checks.status_claims import ANY, expects_refusal, status_check
 from auditor.model.facts import Related
 from auditor.model.records import dataclass, field
@@ -45,8 +56,10 @@ NEUTRAL = frozenset(
     }
     | {"zip", "enumerate", "sorted", "gather", "close", "aclose", "sum", "max", "min", "map", "wait_for", "run", "wait"}
     | {"int", "Counter", "as_completed", "reversed", "range", "submit", "create_task", "shield", "cast", "count"}
-    | {"extend", "hasattr", "callable", "set_result", "format", "join", "iter"}
+    | {"NotNull", "IsNotNull", "extend", "hasattr", "callable", "set_result", "format", "join", "iter"}
 )
+
+PASSING = STATUS | SUCCESS | THROUGH | ALL_OF | MAPS | AWAITED | {"EnsureSuccessStatusCode"}
 
 
 @dataclass(slots=True)
@@ -125,6 +138,9 @@ class Lookout:
             return answers.kind(node.value) == "one" and node not in shown
         if isinstance(node, ast.Subscript):
             return answers.kind(node.value) == "one"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            known = node.func.attr in PASSING or node.func.attr in ("close", "aclose", "release", "Dispose", "Should")
+            return not known and answers.kind(node.func.value) == "one" and node.func not in shown
         if isinstance(node, (ast.For, ast.AsyncFor)):
             return answers.kind(node.iter) == "one"
         return isinstance(node, ast.comprehension) and answers.kind(node.iter) == "one"
@@ -149,8 +165,9 @@ class Lookout:
             if part.check is not None or part.inner is not None:
                 found.inner = found.inner or node
         elif handed and name not in NEUTRAL and name not in SHOWING and not posts(node, answers.texts, self.params):
+            # What somebody else's function does with an answer is not known: it may look into it.
             unittest = name.startswith("assert") and name[6:7].isupper()
-            if not unittest and (name.startswith("assert") or not word_set(name).isdisjoint(self.params.examining)):
+            if not unittest and name not in PASSING and word_set(name).isdisjoint(self.params.noting):
                 found.examined = True
 
 
