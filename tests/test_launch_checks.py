@@ -131,6 +131,17 @@ def test_a_name_that_is_served_does_not_tell_the_quantization(tmp_path: Path) ->
     assert [outcome for *_, outcome in got if outcome in ("below", "straddles")] == []
 
 
+def test_no_engine_starts_without_a_pool_so_nothing_is_certain_of_one(tmp_path: Path) -> None:
+    # states of 1,024 requests and of their drafts take more than is left: a launch that runs has something unseen
+    flags = (
+        "--tp 4 --mem-fraction-static 0.8 --context-length 2020 --disable-radix-cache --mamba-ssm-dtype bfloat16"
+        " --speculative-algorithm NEXTN --speculative-num-steps 3 --speculative-eagle-topk 1"
+        " --speculative-num-draft-tokens 4 --max-running-requests 1024"
+    )
+    text = role("decode", flags, "Qwen/Qwen3.5-397B-A17B-FP8")
+    assert told(tmp_path, {"d.sh": text}, POOL, gpu="GB200") == [("d.sh", 1, POOL, "note", "unknown")]
+
+
 def recipe(model: str, flags: str, gpu: str = "h100") -> dict[str, str]:
     """A recipe of the form that NVIDIA's srt-slurm has: the model's path is what its container mounts."""
     text = (

@@ -142,8 +142,8 @@ def _from_tree(launch: EngineLaunch, facts: FactSet) -> tuple[ModelShape, ...]:
 def _judged(
     launch: EngineLaunch, known: list[Known], cards: tuple[Gpu, ...], context: int, params: Params
 ) -> Match | None:
-    """One verdict over all that the accelerator and the weights can be, where the weights fit: where they do not, the
-    engine would not start, so something else stands there than what was assumed."""
+    """One verdict over all that the accelerator and the weights can be, where weights and states leave a pool: where
+    they do not, the engine would not start, so something else stands there than what was assumed."""
     from auditor.capacity.pool import estimate_pool, verdict
 
     found = [
@@ -151,10 +151,10 @@ def _judged(
         for card in cards
         for one in known
         for estimate in (estimate_pool(one.on(card)),)
-        if estimate.starts and estimate.hosted is None
+        if estimate.starts and estimate.hosted is None and estimate.tokens.high > 0
     ]
     if not found:
-        return _unknown(launch, context, "the weights of this model do not fit as the files state it")
+        return _unknown(launch, context, "weights and states leave no pool as the files state it: no engine starts so")
     words = {word for word, _, _ in found}
     word, card, estimate = found[0]
     if len(words) == 1:
