@@ -364,6 +364,16 @@ def test_default_fractions_by_release() -> None:
     assert static_fraction(replace(large, version=(0, 5, 1)))[0].expected == pytest.approx(0.821, abs=0.001)
 
 
+def test_the_fraction_follows_the_role_from_0_5_17_on() -> None:
+    # server_args.py of 0.5.17 and 0.5.18: reserve_for_graph_mb keeps nothing for decode graphs on a prefill engine
+    spec = spec_of("zai-org/GLM-5.2-FP8", "H200", tp=8, role="prefill", dp=8, dp_attention=True)
+    by_release = [static_fraction(replace(spec, version=(0, 5, minor)))[0] for minor in (14, 16, 17, 18, 19)]
+    early, between, *late = by_release
+    assert late[0] == late[1] == late[2]
+    assert early.expected < late[0].expected
+    assert between.low == early.low
+
+
 def test_without_an_accelerator_only_what_holds_on_all_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["capacity", "--model", "Qwen/Qwen2.5-0.5B-Instruct", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -13,6 +13,7 @@ MIB = 2**20
 SAMPLED: tuple[Version, ...] = (
     (0, 4, 6), (0, 4, 8), (0, 5, 1), (0, 5, 3), (0, 5, 9), (0, 5, 11), (0, 5, 14), (0, 5, 19), (0, 5, 23),
 )  # fmt: skip
+BY_ROLE = (0, 5, 17)  # the first release with the heuristic of 0.5.19: reserves and towers by role (`server_args.py`)
 # Limit of each memory class, its chunked prefill size, its decode graph batch for tp < 4 and tp >= 4 (0.5.6 to 0.5.19).
 CLASSES = (
     (20480, 2048, 8, 8),
@@ -57,6 +58,8 @@ def _given_by_engine(spec: LaunchSpec, least: float) -> tuple[Interval, str]:
     version = spec.version
     if version is not None and version in SAMPLED:
         return exact(_heuristic(spec, version)), f"heuristic of {'.'.join(map(str, version))}"
+    if version is not None and BY_ROLE <= version <= (0, 5, 19):
+        return exact(_heuristic(spec, (0, 5, 19))), f"heuristic of {'.'.join(map(str, version))}"
     if version is not None:
         # between two sampled releases the change may lie on either side
         near = [
