@@ -434,6 +434,17 @@ def test_four_bit_experts_are_widened_where_no_kernel_takes_them() -> None:
     assert ada.low - hopper.low == pytest.approx(277.0e9 / 8 * (1 - 0.53125), rel=0.01)
 
 
+def test_marlin_leaves_loaded_scales_beside_its_own_up_to_0_5_15() -> None:
+    # 125.65 GiB a rank of DeepSeek-V4-Pro on eight cards (SemiAnalysisAI/InferenceX#2128)
+    spec = LaunchSpec(shape("deepseek-ai/DeepSeek-V4-Pro"), memory=141 * GIB, tp=8, capability=12.0)
+    before, after = (weights_per_gpu(replace(spec, version=version)) for version in ((0, 5, 15), (0, 5, 16)))
+    assert before is not None
+    assert after is not None
+    assert before.low <= 125.65 * GIB <= before.high
+    assert before.expected == pytest.approx(125.65 * GIB, rel=0.02)
+    assert before.expected - after.expected == pytest.approx(1.547e12 / 8 / 8, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("written", "key"),
     [

@@ -15,6 +15,9 @@ from auditor.capacity.spec import LaunchSpec
 from auditor.model.records import replace
 
 EXPERT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5625, "mxfp4": 0.53125, "int4": 0.5625, "w4afp8": 0.52}
+# Scales that Marlin's repacking left beside its own up to 0.5.15: 4 bytes for 32 values (`mxfp4_marlin_moe.py`,
+# `marlin_utils_fp4.py`). DeepSeek-V4-Pro so weighs 125.65 GiB on each of eight H200 (SemiAnalysisAI/InferenceX#2128).
+LOADED_SCALES = 4 / 32
 # attention and dense layers: the low and the high reading, since requants differ in what they leave alone
 OTHER_BYTES = {
     "bf16": (2.0, 2.0),
@@ -66,10 +69,14 @@ def weights_per_gpu(spec: LaunchSpec) -> Interval | None:
         least, most = shape.expert_bytes
         native = spec.vendor == "nvidia" and spec.capability is not None and spec.capability >= 9
         native = native and shape.family == "compressed"
-        kept = native and spec.version is not None and spec.version >= (0, 5, 19)  # arg_groups: deepseek_v4.py
+        version = spec.version or (0,)
+        marlin = native and (spec.capability or 0.0) >= 12 and version >= (0, 5, 13)  # the default there
+        kept = native and version >= ((0, 5, 16) if marlin else (0, 5, 19))  # arg_groups: deepseek_v4.py
         # before Hopper no release up to 0.5.23 has kernels for them: they are widened (sgl-project/sglang#40566)
         early = shape.family == "compressed" and spec.vendor == "nvidia" and (spec.capability or 9.0) < 9
         experts = exact(least) if kept else exact(most) if early else hull(least, most, expected=most)
+        if marlin and not kept:
+            experts = exact(least + LOADED_SCALES)
         experts = experts * (parts.experts / spread)
     if quantization in ("nvfp4", "mxfp4") and shape.expert_width:
         # block-scaled kernels take whole tiles of 128 columns; whether the rank's share is padded depends on the kernel
