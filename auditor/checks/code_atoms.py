@@ -280,7 +280,7 @@ def _compare(node: ast.Compare, truth: bool, names: Names, depth: int) -> Iterat
         listed = enum == "?" and (names.words.is_state(field_name) or names.words.is_reason(field_name))
         yield Atom(node, subject, "clear", "in a named set" if listed else f"?{field_name}")
         return
-    final = [member for member in members if names.words.is_final(member)]
+    final = [member for member in members if names.words.is_end(member)]
     if equal:
         # Equal to an end: over. Equal to a state that is no end: positive.
         if len(final) == len(members):

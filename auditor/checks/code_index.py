@@ -176,7 +176,7 @@ def _enum(tree: CodeTree, node: ast.ClassDef, words: StateWords) -> EnumRecord |
     if not declared:
         # `class KVPoll: Failed = 0`: constants by their spelling.
         members = [name for name in members if name[:1].isupper()]
-    if len(members) < 2 or not any(words.is_final(member) for member in members):
+    if len(members) < 2 or not any(words.is_end(member) for member in members):
         return None
     return EnumRecord(node.name, tuple(members), tree.name_span(node, node.name))
 

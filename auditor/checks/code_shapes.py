@@ -212,7 +212,7 @@ def _open_types(params: AdmitParams, index: CodeIndex) -> set[str]:
         for found in index.enums.values()
         for enum in found
         # One end that a test may name, and a refusal beside it.
-        if any(map(states.is_refused, enum.members)) and sum(map(states.is_final, enum.members)) > 1
+        if any(map(states.is_barred, enum.members)) and sum(map(states.is_end, enum.members)) > 1
     }
     owners |= {name.rpartition(".")[2] for name in params.known_enums}
     return owners | {alias for alias, name in index.aliases.items() if name in owners}
@@ -226,6 +226,14 @@ def _open_sets(params: AdmitParams, index: CodeIndex) -> set[str]:
     }
 
 
+def _type_patterns(owners: set[str]) -> tuple[Pattern, ...]:
+    if not owners:
+        return ()
+    # It begins at the dot, which is found fast, and looks back.
+    behind = b"|".join(rb"(?<=\b" + re.escape(name.encode()) + rb"\.)" for name in sorted(owners))
+    return (re.compile(rb"\.(?=[A-Z])(?:" + behind + rb")"),)
+
+
 def _set_patterns(names: set[str]) -> tuple[Pattern, ...]:
     if not names:
         return ()
@@ -234,25 +242,23 @@ def _set_patterns(names: set[str]) -> tuple[Pattern, ...]:
 
 
 def over_shape(params: AdmitParams, index: CodeIndex) -> Shape:
-    """What any test of being over looks like, one of membership in a named set of states included."""
+    """What any test of being over looks like; that of an enumeration with a refusal, or of membership in a named set of
+    its states, whatever the state is called."""
     shape = guard_shape(params.states)
-    return replace(shape, any_of=(*shape.any_of, *_set_patterns(_open_sets(params, index))))
+    more = (*_type_patterns(_open_types(params, index)), *_set_patterns(_open_sets(params, index)))
+    return replace(shape, any_of=(*shape.any_of, *more))
 
 
 def proven_shape(params: AdmitParams, index: CodeIndex) -> Shape | None:
     """Tests that a second verdict is proven for: of a split type, or of an enumeration that has a refusal as well.
     `None` where the tree has neither."""
     asked = {name for split in index.splits for name in (*split.predicates, split.reads)}
-    owners = _open_types(params, index)
-    patterns = []
+    patterns: list[Pattern] = []
     if asked:
         # The name stands first in the pattern, so that it is searched for as a literal; what is before it comes then.
         encoded = [re.escape(name.encode()) for name in sorted(asked)]
         patterns += [re.compile(name + rb"(?<=[.\"']" + name + rb")\b") for name in encoded]
-    if owners:
-        # It begins at the dot, which is found fast, and looks back.
-        behind = b"|".join(rb"(?<=\b" + re.escape(name.encode()) + rb"\.)" for name in sorted(owners))
-        patterns.append(re.compile(rb"\.(?=[A-Z])(?:" + behind + rb")"))
+    patterns += _type_patterns(_open_types(params, index))
     if not patterns:
         return None
     sets = _open_sets(params, index)
@@ -328,7 +334,7 @@ def _set_again(name: bytes, data: bytes, start: int, end: int) -> bool:
 @lru_cache(maxsize=4)
 def member_shape(states: StateWords) -> Shape:
     """A member that names an end, of any enumeration: `.DONE`, `.Done`, `.FINISHED_LENGTH`."""
-    ends = (*states.over, *states.refused)
+    ends = (*states.over, *states.refused, *states.served, *states.ruined)
     capital = _any_of(word.capitalize() for word in ends)
     name = rb"(?:" + _upper(ends) + rb"|(?:[A-Z][a-z]+)??(?:" + capital + rb")\b)"
     return Shape((re.compile(rb"\.(?=[A-Z])" + name),), member=re.compile(name), aside=ASIDE_PATHS)

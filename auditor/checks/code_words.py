@@ -28,11 +28,34 @@ _FILLING = frozenset(
 class StateWords:
     """Words of a life cycle. `over`: it has ended, however. `refused`: it must not be used. `valid`: it may be used;
     those of them in `room` ask whether there is room for it, which a refused one can have as well. `state`: attributes
-    that hold a state. `reason`: attributes that are empty until it has ended."""
+    that hold a state. `reason`: attributes that are empty until it has ended. Of an enumeration's members alone:
+    `served` had what it came for, an end where a refusal stands beside it; `ruined` must not be used any more."""
 
     over: Words = (
         "finished", "finish", "done", "completed", "complete", "ended", "over", "terminal", "terminated", "settled",
         "concluded", "finalized", "finalised", "fulfilled", "succeeded", "success", "dead", "gone", "exhausted",
+    )  # fmt: skip
+    served: Words = (
+        "retired", "served", "consumed", "fetched", "delivered", "resolved", "archived", "shipped", "uploaded",
+        "downloaded", "answered", "printed", "rendered", "handled", "processed", "passed", "closed", "paid", "played",
+        "published", "drained", "destroyed", "disposed", "departed", "returned", "collected", "merged", "landed",
+        "accomplished", "acked", "acknowledged", "adjourned", "billed", "built", "cashed", "checkedout", "committed",
+        "compiled", "copied", "crawled", "cooked", "decommissioned", "deployed", "discharged", "emitted", "encoded",
+        "executed", "exited", "exported", "extracted", "filled", "flushed", "harvested", "imported", "indexed",
+        "ingested", "invoiced", "mailed", "migrated", "parsed", "persisted", "posted", "redeemed", "released",
+        "replied", "responded", "sent", "sold", "solved", "spent", "stored", "synced", "transcoded", "transferred",
+        "transmitted", "tallied", "trained", "vacated", "won", "written", "generated", "decoded", "streamed",
+        "received", "saved", "satisfied", "reaped", "recycled", "freed", "claimed", "applied", "converted",
+        "translated", "transformed", "graduated", "buried", "left",
+    )  # fmt: skip
+    ruined: Words = (
+        "timeout", "timedout", "timed", "stale", "lost", "broken", "skipped", "deleted", "removed", "purged",
+        "superseded", "obsolete", "obsoleted", "outdated", "orphaned", "orphan", "shed", "ousted", "trashed", "halted",
+        "interrupted", "tainted", "recalled", "defunct", "faulty", "fatal", "panicked", "overflowed", "unsupported",
+        "unauthorised", "nullified", "reverted", "suppressed", "zombie", "eliminated", "defeated", "disbanded",
+        "forsaken", "deserted", "overruled", "exiled", "shunned", "squashed", "culled", "spoiled", "wrecked", "junked",
+        "compromised", "infected", "fraudulent", "suspicious", "unusable", "bad", "bust", "busted", "outbid", "moot",
+        "deadletter", "deadlettered", "overdue", "walkover", "violated",
     )  # fmt: skip
     refused: Words = (
         "abort", "aborted", "aborting", "cancel", "cancelled", "canceled", "cancelling", "canceling", "reject",
@@ -43,7 +66,9 @@ class StateWords:
         "withdrawn", "dismiss", "dismissed", "turned", "poisoned", "ignored", "crashed", "quarantined", "bounce",
         "bounced", "disallow", "disallowed", "unauthorized", "disqualified", "disqualify", "expelled", "expel",
         "scrapped", "scrap", "annul", "annulled", "quash", "quashed", "doomed", "disabled",
-        "unschedulable", "exclude", "excluded", "lapsed", "turn",
+        "unschedulable", "exclude", "excluded", "lapsed", "turn", "abandon", "abandoned", "forfeit", "forfeited",
+        "kick", "kicked", "eject", "ejected", "cancellation", "revocation", "dismissal", "nack", "nacked", "condemned",
+        "corrupt", "corrupted", "malformed", "blacklisted", "blocklisted", "rescinded", "repudiated", "unfit",
     )  # fmt: skip
     valid: Words = (
         "valid", "ready", "accepted", "admitted", "allocated", "approved", "alive", "runnable", "schedulable",
@@ -112,7 +137,21 @@ class StateWords:
     def is_final(self, member: str) -> bool:
         """Whether an enumeration member or a state's text names an end, good or bad."""
         parts = word_set(member)
-        return not parts.isdisjoint(self.over) or not parts.isdisjoint(self.refused)
+        return not (parts.isdisjoint(self.over) and parts.isdisjoint(self.refused))
+
+    def is_barred(self, member: str) -> bool:
+        """Whether an enumeration member says that its thing must not be used."""
+        parts = word_set(member)
+        return not (parts.isdisjoint(self.refused) and parts.isdisjoint(self.ruined))
+
+    def is_served(self, member: str) -> bool:
+        """Whether an enumeration member says by its last word that its thing had what it came for, and no more than
+        that: it is an end only where a refusal stands beside it."""
+        return words(member)[-1:] != () and words(member)[-1] in self.served and not self.is_end(member, False)
+
+    def is_end(self, member: str, served: bool = True) -> bool:
+        """Whether an enumeration member may name an end; with `served` also one that says what came of it."""
+        return self.is_final(member) or self.is_barred(member) or (served and self.is_served(member))
 
 
 _REASON_SHAPES = frozenset(

@@ -161,6 +161,8 @@ def judge(
     """The negative tests before an admission that a refused thing would pass."""
     clears = {atom.name for atom in admission.atoms if atom.kind == "clear"}
     positive = {name for name in clears if not name.startswith("?")}
+    if any(atom.over and atom.kind == "member" and _served(atom, params) for atom in admission.atoms):
+        positive.add("=")  # a state that is no end without a refusal beside it: here it is what may enter
     if any(not params.states.is_room(name) for name in positive):
         return
     read = {name.lstrip("?") for name in clears}
@@ -175,6 +177,10 @@ def judge(
             verdict = _judge_atom(atom, named, tree, index, params) if not positive else None
         if verdict is not None:
             yield atom, verdict
+
+
+def _served(atom: Atom, params: AdmitParams) -> bool:
+    return not any(params.states.is_end(member, served=False) for member in atom.members)
 
 
 def _judge_split(
@@ -242,7 +248,7 @@ def _judge_member(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex,
     enum = _enum_of(atom, named, tree, index, params)
     states = params.states
     if enum is not None:
-        hidden = [member for member in enum.members if states.is_refused(member) and member not in named]
+        hidden = [member for member in enum.members if states.is_barred(member) and member not in named]
         if atom.listed:
             hidden = [member for member in hidden if not _on_its_way(member, named)]
         if not hidden:
@@ -251,9 +257,9 @@ def _judge_member(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex,
         related = (Related(enum.span, f"`{enum.name}` has {shown} as well"),) if enum.span is not None else ()
         return Verdict("high", f"`{shown}` passes it", related, enum=enum)
     # A named set is somebody's list of all ends, unless its enumeration proves that it is not.
-    if atom.listed or any(states.is_refused(member) for member in atom.members):
+    if atom.listed or any(states.is_barred(member) for member in atom.members):
         return None
-    if not states.is_state(atom.name):
+    if not states.is_state(atom.name) or not any(map(states.is_final, atom.members)):
         return None
     return Verdict("medium", "nothing here says that a refused one fails this test")
 
