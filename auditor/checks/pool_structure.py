@@ -97,6 +97,7 @@ def _taken_from(method: FunctionNode) -> Iterator[str]:
         for target, value in stores
         if isinstance(target, ast.Name) and base_of(container_path(value))
     }
+    alias |= dict(looked_up(method))
     for target, value in stores:
         # The head of a linked list moves on to the next one; a single place is emptied.
         if isinstance(target, ast.Attribute) and (is_link(value) or _is_nothing(value)):
@@ -118,6 +119,15 @@ def _taken_from(method: FunctionNode) -> Iterator[str]:
             gone = isinstance(node.ctx, ast.Del) and isinstance(node.slice, (ast.Constant, ast.UnaryOp))
             if cursor or first or gone:
                 yield _real(path_of(node.value), alias)
+
+
+def looked_up(method: FunctionNode) -> Iterator[tuple[str, str]]:
+    """The names that an entry of a container is put into: `_bySize.TryGetValue(size, out var stack)`."""
+    for node in walk(method):
+        if isinstance(node, ast.Call) and last_name(node.func) == "TryGetValue" and len(node.args) == 2:
+            name, path = node.args[1], path_of(node.func.value) if isinstance(node.func, ast.Attribute) else None
+            if isinstance(name, ast.Name) and path is not None and base_of(path) == path:
+                yield name.id, path
 
 
 def _real(path: str | None, alias: dict[str, str]) -> str:

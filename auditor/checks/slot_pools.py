@@ -14,6 +14,7 @@ from auditor.checks.pool_structure import (
     gives_name,
     gives_surely,
     handed_out,
+    looked_up,
     pushed_on,
 )
 from auditor.model.records import dataclass
@@ -82,7 +83,7 @@ def given_back(method: FunctionNode, params: SlotParams) -> list[GiveBack]:
     if not carried:
         return []
     amounts = _amounts(method)
-    alias: dict[str, str] = {}
+    alias = dict(looked_up(method))
     made: set[str] = set()  # lists of this call's own: `freed = []`
     found = []
 
