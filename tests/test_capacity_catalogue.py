@@ -10,7 +10,7 @@ from auditor.capacity.cell import cell_bytes, element_bytes
 from auditor.capacity.fraction import static_fraction
 from auditor.capacity.interval import exact
 from auditor.capacity.shapes import ModelShape, shape_of
-from auditor.capacity.spec import LaunchSpec
+from auditor.capacity.spec import LaunchSpec, Version
 from auditor.capacity.weights import weights_per_gpu
 from auditor.model.records import replace
 
@@ -520,3 +520,20 @@ def test_large_matrices_are_rounded_and_smaller_ones_share() -> None:
     two = slack(LaunchSpec(shape("Qwen/Qwen2.5-3B-Instruct"), memory=80 * GIB), 2.0)
     assert two.low == 36 * 2**20  # 10, 8, 86 and 43 MiB: the last one is rounded by 1
     assert two.high == 36 * (2**20 + 2 * 2**20)  # and two of the second share 20
+
+
+@pytest.mark.parametrize(("version", "share"), [((0, 5, 12), 1.0), ((0, 5, 14), 16 / 61)])
+def test_a_pipeline_stage_pays_for_its_own_layers_since_it_can_count_them(version: Version, share: float) -> None:
+    # public start-up of four nodes, tensor 8, pipeline 4, 0.5.12.post1: 35.57 GB for 1,607,936 tokens, 22.1 kB each
+    whole = LaunchSpec(shape("deepseek-ai/DeepSeek-V4-Pro"), memory=78 * GIB, tp=8, version=version)
+    staged = replace(whole, pp=4)
+    assert cell_bytes(staged).expected == pytest.approx(cell_bytes(whole).expected * share)
+    if version == (0, 5, 12):
+        assert cell_bytes(staged).low * 0.9 < 35.57e9 / 1_607_936 < cell_bytes(staged).high
+
+
+@pytest.mark.parametrize(("tp", "fraction"), [(16, 0.79), (8, 0.81), (4, 0.85), (1, 0.88)])
+@pytest.mark.parametrize("memory", [80, 192])
+def test_early_releases_choose_the_fraction_by_parallelism_alone(tp: int, fraction: float, memory: int) -> None:
+    spec = LaunchSpec(shape("Qwen/Qwen2.5-7B-Instruct"), memory=memory * GIB, tp=tp, version=(0, 4, 2))
+    assert static_fraction(spec, 0.0)[0].expected == fraction

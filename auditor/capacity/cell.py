@@ -147,7 +147,23 @@ def _compressed(spec: LaunchSpec) -> Interval:
         cell = hull(bare, cell, expected=cell.expected)
     if spec.speculative:
         cell = cell * ((shape.layers + 1) / shape.layers)
-    return cell * Interval(1.0, 1.004, 1.01) * (1 / spec.pp)
+    return cell * Interval(1.0, 1.004, 1.01) * _stage(spec)
+
+
+STAGED = (0, 5, 13)  # the first release whose configurator takes the layers of its own pipeline stage
+
+
+def _stage(spec: LaunchSpec) -> Interval:
+    """The share of the layers that a token is priced with on each pipeline stage. The stage with the most of them
+    decides, because all stages keep as many tokens as the smallest pool; before 0.5.13 every stage paid for the layers
+    of all (`DSV4PoolConfigurator.__init__`, `cfg.compress_ratios` whole), and left the rest of its share unused."""
+    if spec.pp == 1:
+        return exact(1.0)
+    fullest = -(-spec.shape.layers // spec.pp) / spec.shape.layers
+    own = hull(1 / spec.pp, fullest, expected=fullest)
+    if spec.version is None:
+        return hull(own, 1.0, expected=fullest)
+    return exact(1.0) if spec.version < STAGED else own
 
 
 def _pooled_index(spec: LaunchSpec) -> Interval:

@@ -60,6 +60,13 @@ def _given_by_engine(spec: LaunchSpec, least: float) -> tuple[Interval, str]:
         return exact(_heuristic(spec, version)), f"heuristic of {'.'.join(map(str, version))}"
     if version is not None and BY_ROLE <= version <= (0, 5, 19):
         return exact(_heuristic(spec, (0, 5, 19))), f"heuristic of {'.'.join(map(str, version))}"
+    if version is not None and version[:3] < (0, 4, 5):
+        return exact(_by_parallelism(spec.tp)), f"heuristic of {'.'.join(map(str, version))}"
+    if version is not None and version[:3] == (0, 4, 5):
+        # post releases learned to keep 13 GiB of a card above 80
+        early = _by_parallelism(spec.tp)
+        late = early if spec.memory / MIB <= 81920 else 1 - 13 * 1024 * MIB / spec.memory
+        return hull(early, late), "heuristic around 0.4.5"
     if version is not None:
         # between two sampled releases the change may lie on either side
         near = [
@@ -86,8 +93,6 @@ def possible_versions(spec: LaunchSpec) -> tuple[Version, ...]:
 
 def _heuristic(spec: LaunchSpec, version: Version) -> float:
     memory = spec.memory / MIB
-    if version < (0, 4):
-        return _by_parallelism(spec.tp)
     if version < (0, 4, 7):
         return _memory_steps(spec, memory)
     reserve = _reserve_by_class(spec, memory) if version < (0, 5, 2) else _reserve(spec, version, memory)
@@ -104,7 +109,8 @@ def _heuristic(spec: LaunchSpec, version: Version) -> float:
 
 
 def _by_parallelism(ranks: int) -> float:
-    return next(value for least, value in ((16, 0.79), (8, 0.82), (4, 0.85), (2, 0.87), (0, 0.88)) if ranks >= least)
+    """By the size of the tensor-parallel group, whatever the card: 0.4.2 to 0.4.5 (`server_args.py`)."""
+    return next(value for least, value in ((16, 0.79), (8, 0.81), (4, 0.85), (2, 0.87), (0, 0.88)) if ranks >= least)
 
 
 def _memory_steps(spec: LaunchSpec, memory: float) -> float:
