@@ -118,6 +118,9 @@ class Walker:
         self.origins: dict[str, str] = {}
         self.kept: dict[str, str] = {}  # of a local list: the container that all of it is from, or nothing
         self.companions: dict[str, frozenset[str]] = {}
+        self.scanned: dict[
+            str, tuple[str, str]
+        ] = {}  # names of removal sets: their loop's variable, what is kept of it
 
     def run(self, node: FunctionNode) -> list[Admission]:
         """The admissions of a function."""
@@ -406,7 +409,22 @@ class Walker:
                 self._name(target.id, value, state)
         return state
 
+    def _removal(self, name: str, value: ast.expr, state: State) -> None:
+        """`gone = {p.key for p in patients if p.finished()}`: a removal scan in one expression."""
+        while isinstance(value, ast.Call) and last_name(value.func) in ("set", "list", "frozenset") and value.args:
+            value = value.args[0]
+        if not isinstance(value, (ast.SetComp, ast.ListComp, ast.GeneratorExp)) or len(value.generators) != 1:
+            return
+        loop, element = value.generators[0], path_of(value.elt)
+        if not isinstance(loop.target, ast.Name) or element is None or element.partition(".")[0] != loop.target.id:
+            return
+        over = [atom for test in loop.ifs for atom in implied(test, True, self._names(state))]
+        if any(atom.over for atom in over) and all(atom.over or atom.kind == "clear" for atom in over):
+            state.dropped[name] = tuple(_flip(atom) for atom in over)
+            self.scanned[name] = (loop.target.id, element.removeprefix(loop.target.id))
+
     def _name(self, name: str, value: ast.expr, state: State) -> None:
+        self._removal(name, value, state)
         elements = self._element_facts(value, state)
         if elements:
             state.elements[name] = elements
@@ -486,8 +504,13 @@ class Walker:
             return
         name = path_of(test.comparators[0])
         atoms = state.dropped.get(name) if name is not None else None
+        each, ending = self.scanned.get(name or "", ("", ""))
+        asked = path_of(test.left) or ""
         for atom in atoms or ():
-            _put(state.facts, atom.subject, (atom,))
+            subject = atom.subject
+            if each and asked.endswith(ending) and (subject == each or subject.startswith(each + ".")):
+                subject = asked.removesuffix(ending) + subject.removeprefix(each)
+            _put(state.facts, subject, (_moved(atom, subject),))
 
     def _expression(self, node: ast.expr, state: State) -> None:
         if isinstance(node, ast.BoolOp):

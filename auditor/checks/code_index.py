@@ -157,7 +157,7 @@ def record(tree: CodeTree, words: StateWords) -> FileRecord:
         helper = _helper(scope.node)
         if helper is not None:
             helpers.append(helper)
-        outside.extend(_outside(tree, scope.node, words))
+        outside.extend(refusals(tree, scope.node, words))
         if scope.owner is not None and not scope.inside:
             methods.append(method_record(scope.owner.name, scope.node))
     return FileRecord(tree.source.path, tuple(made), tuple(enums), tuple(helpers), tuple(outside), tuple(methods))
@@ -196,7 +196,7 @@ def _class(tree: CodeTree, node: ast.ClassDef, words: StateWords, members: tuple
                 fields[write.field] = None
                 writes.append(write)
             folds.extend(_folds(tree, statement))
-            if words.is_over(statement.name) and len(positional(statement)) == 0:
+            if words.is_ended(statement.name) and len(positional(statement)) == 0:
                 read = _answer_fields(statement) or _answer_members(statement, members, words)
                 if read:
                     called = not any("property" in last_name(entry) for entry in statement.decorator_list)
@@ -302,11 +302,11 @@ def _writes(tree: CodeTree, node: FunctionNode, words: StateWords, owner: str) -
         for target, value in _assigned(statement):
             if not (isinstance(target, ast.Attribute) and path_of(target.value) == owner):
                 continue
-            speaks = words.is_refused(target.attr) or words.is_refused(node.name) or _mentions(value, words)
+            speaks = words.is_refusing(target.attr) or words.is_refusing(node.name) or _mentions(value, words)
             yield Write(target.attr, node.name, speaks, _is_blank(value), tree.span(target))
 
 
-def _outside(tree: CodeTree, node: FunctionNode, words: StateWords) -> Iterator[Write]:
+def refusals(tree: CodeTree, node: FunctionNode, words: StateWords) -> Iterator[Write]:
     """Writes of a field of something else than `self`, where they speak of a refusal."""
     for statement in _statements(node):
         for target, value in _assigned(statement):

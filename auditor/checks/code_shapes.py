@@ -293,7 +293,7 @@ def door_shape(params: SplitParams, index: CodeIndex) -> Shape | None:
 @lru_cache(maxsize=4)
 def predicate_shape(states: StateWords) -> Shape:
     """A terminal predicate: where the index begins. What else it needs follows from what is found there."""
-    name = rb"(?:_|is_|has_|was_|request_|req_|job_|task_)*(?:" + _any_of(states.over) + rb")"
+    name = rb"(?:_|is_|has_|was_|request_|req_|job_|task_)*(?:" + _any_of((*states.over, *states.served)) + rb")"
     return Shape((re.compile(rb"def " + name + rb"(?:_\w+)?\(self"),), defines=re.compile(name))
 
 

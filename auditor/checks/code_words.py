@@ -29,7 +29,8 @@ class StateWords:
     """Words of a life cycle. `over`: it has ended, however. `refused`: it must not be used. `valid`: it may be used;
     those of them in `room` ask whether there is room for it, which a refused one can have as well. `state`: attributes
     that hold a state. `reason`: attributes that are empty until it has ended. Of an enumeration's members alone:
-    `served` had what it came for, an end where a refusal stands beside it; `ruined` must not be used any more."""
+    `served` had what it came for, an end where a refusal stands beside it; `ruined` must not be used any more.
+    `refusing` are verbs of methods and fields that record a refusal, where the class shows what becomes of it."""
 
     over: Words = (
         "finished", "finish", "done", "completed", "complete", "ended", "over", "terminal", "terminated", "settled",
@@ -70,6 +71,7 @@ class StateWords:
         "kick", "kicked", "eject", "ejected", "cancellation", "revocation", "dismissal", "nack", "nacked", "condemned",
         "corrupt", "corrupted", "malformed", "blacklisted", "blocklisted", "rescinded", "repudiated", "unfit",
     )  # fmt: skip
+    refusing: Words = ("drop", "discard", "evict", "expel", "oust", "shed", "ditch", "bail", "banish", "strike")
     valid: Words = (
         "valid", "ready", "accepted", "admitted", "allocated", "approved", "alive", "runnable", "schedulable",
         "eligible", "healthy", "allowed", "granted", "can", "may", "usable", "live", "fits", "authorized",
@@ -108,6 +110,18 @@ class StateWords:
         if parts and parts[0] in ("not", "un", "non", "never"):
             return False
         return bool(parts) and all(part in self.over for part in parts)
+
+    def is_ended(self, name: str) -> bool:
+        """Whether a predicate of this name may say that its object has ended; wider than `is_over`, for where the class
+        itself proves the rest (`is_closed`, `has_left`)."""
+        parts = [word for word in words(name) if word not in _FILLING]
+        if parts and parts[0] in ("not", "un", "non", "never"):
+            return False
+        return bool(parts) and all(part in self.over or part in self.served for part in parts)
+
+    def is_refusing(self, name: str) -> bool:
+        """Whether a field or a method of this name records a refusal."""
+        return self.is_refused(name) or not word_set(name).isdisjoint(self.refusing)
 
     def is_refused(self, name: str) -> bool:
         """Whether a name speaks of a refusal."""
@@ -184,7 +198,7 @@ class AdmissionWords:
         "tickets", "heap", "fifo", "deque", "channel", "staging", "line", "room", "lobby", "intake", "prefill",
         "decode", "bootstrap", "inputs", "entries", "rows", "residents", "seats", "bays", "sends", "sending",
         "transfers", "runnable", "reserved", "hopper", "belt", "incoming", "outbox", "dock", "gate", "desk",
-        "registry",
+        "registry", "tray", "rack", "shelf", "basket", "roster", "berth", "berths", "conveyor", "spool",
     )  # fmt: skip
     aside: Words = (
         "fail", "failed", "failure", "failures", "error", "errors", "abort", "aborted", "drain", "drained", "victim",

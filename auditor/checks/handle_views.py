@@ -70,6 +70,8 @@ class Views:
                     read = self._bind(target.id, value, outward)
                     if read is not None:
                         return read
+        elif isinstance(node, ast.NamedExpr):
+            return self._bind(node.target.id, node.value, outward)
         elif isinstance(node, ast.Call) and last_name(node.func) == "TryGetValue" and len(node.args) == 2:
             source, (key, taken) = node.func, node.args
             own = isinstance(source, ast.Attribute) and self._is_rows(path_of(source.value))

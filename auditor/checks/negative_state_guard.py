@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from auditor.checks.base import Match
 from auditor.checks.code_atoms import Atom, Sets, no_sets, returned
 from auditor.checks.code_flow import Admission, Walker
-from auditor.checks.code_index import CodeIndex, EnumRecord, Split
+from auditor.checks.code_index import CodeIndex, EnumRecord, Split, refusals
 from auditor.checks.code_params import AdmitParams
 from auditor.checks.code_sets import UNKNOWN, Listing, the_one
 from auditor.checks.code_shapes import ASIDE_PATHS, Shape, over_shape
@@ -208,7 +208,9 @@ def _judge_atom(atom: Atom, named: set[str], tree: CodeTree, index: CodeIndex, p
     if atom.kind == "member":
         return _judge_member(atom, named, tree, index, params)
     if atom.kind == "type":
-        return None
+        if any(map(params.states.is_refused, atom.members)) or not _refuses_beside(tree, params):
+            return None
+        return Verdict("medium", "a refusal is recorded in this file, and no test of this type reads it")
     asks = ("predicate",) if tree.language == "python" else ("predicate", "flag")  # a property asks as a method does
     if atom.kind in asks and _is_far(atom, index, params):
         return None
@@ -224,6 +226,12 @@ def _split_of(atom: Atom, index: CodeIndex) -> Split | None:
         if atom.kind in ("reason", "type") and atom.name == split.reads:
             return split
     return None
+
+
+def _refuses_beside(tree: CodeTree, params: AdmitParams) -> bool:
+    """Whether a function of this file records a refusal in a field of what it is given."""
+    whole = tree.whole() or tree
+    return any(write for scope in scopes(whole) for write in refusals(whole, scope.node, params.states))
 
 
 def _is_far(atom: Atom, index: CodeIndex, params: AdmitParams) -> bool:

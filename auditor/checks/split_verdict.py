@@ -143,7 +143,8 @@ def _doors(
 ) -> Iterator[Door]:
     named = word_set(method.name)
     # Watching, disposing, taking back what was admitted before, or keeping what has ended: no entrance.
-    aside = params.admits.stands_by(method.name) or not named.isdisjoint((*params.returning, *params.states.over))
+    watches = params.admits.stands_by(method.name) and named.isdisjoint({"join", "wait"})  # `queue.join(booking)`
+    aside = watches or not named.isdisjoint((*params.returning, *params.states.over))
     if method.name.startswith("__") or owner.name in names or aside:
         return
     for parameter in positional(method):
@@ -191,6 +192,8 @@ def _stores(
             if not params.admits.stores(name) or not isinstance(node.func, ast.Attribute):
                 continue
             container: ast.AST = node.func.value
+            if isinstance(container, ast.Call) and isinstance(container.func, ast.Attribute):
+                container = container.func.value  # `self.by_lora.setdefault(key, []).append(req)`
             if name == "heappush" and len(node.args) == 2:
                 container, arguments = node.args[0], node.args[1:]
             if _own(container) and any(_carries(argument, carried) for argument in arguments):
